@@ -1,0 +1,9 @@
+# Every target is a command of tasks.py: `make book`, `make test`, ...
+COMMANDS = book test serve lab bench dist lock clean
+.PHONY: help $(COMMANDS)
+
+help:
+	@python3 tasks.py --help
+
+$(COMMANDS):
+	@python3 tasks.py $@

@@ -1,0 +1,180 @@
+"""What the book asks of Sphinx beyond the extensions that _config.yml names.
+
+Keeps executed pages true to the package's code, makes the site work without a network,
+and mends what the theme leaves unreadable on a phone or to a screen reader.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+MATHJAX = "mathjax/tex-chtml-full.js"
+MATHJAX_FONTS = "mathjax/output/chtml/fonts/woff-v2"
+
+
+# ------------------------------------------------------- what an execution depends on
+
+
+def code_of(path):
+    """A module's syntax without comments, layout and docstrings."""
+    tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and is_docstring(body[0]):
+            del body[0]
+    return ast.dump(tree).encode()
+
+
+def is_docstring(node):
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def package_key(root):
+    """Name of everything that may change a page's output but is not on the page."""
+    digest = hashlib.sha256(repr(sys.version_info[:2]).encode())
+    files = [p for p in (root / "fsnotes").rglob("*") if p.is_file() and p.suffix != ".pyc"]
+    for path in sorted([*files, root / "requirements.txt"]):
+        content = code_of(path) if path.suffix == ".py" else path.read_bytes()
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(content).digest())
+    return digest.hexdigest()[:16]
+
+
+def folder_key(*folders):
+    digest = hashlib.sha256()
+    for path in sorted(p for folder in folders for p in folder.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def choose_execution_cache(app, config):
+    """One cache for each state of the package; older ones are deleted."""
+    root = Path(app.srcdir)
+    caches = Path(app.outdir).parent / "executed"
+    current = caches / package_key(root)
+    for old in caches.glob("*"):
+        if old != current:
+            shutil.rmtree(old)
+    config.nb_execution_cache_path = str(current)
+    # both are values that Sphinx compares with the last build's: a change rereads every page
+    config.fsn_package_key = current.name
+    config.fsn_look_key = folder_key(root / "book" / "_static", root / "book" / "_ext")
+
+
+# ------------------------------------------------------- a site without a network
+
+
+def silence_thebe(app, config):
+    """jupyter-book always loads the launcher that fetches scripts and a kernel from servers."""
+    for listeners in list(app.events.listeners.values()):
+        for listener in list(listeners):
+            if listener.handler.__module__ == "sphinx_thebe":
+                app.disconnect(listener.id)
+
+
+def copy_mathjax(app, error):
+    if error or app.builder.format != "html":
+        return
+    package = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
+    for part in (MATHJAX, MATHJAX_FONTS):
+        source, target = package / "static" / part, Path(app.outdir) / "_static" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+
+
+def tidy_scripts(app, page, template, context, doctree):
+    """Drop scripts registered twice, as the theme's extensions do when built by jupyter-book."""
+    kept, seen = [], set()
+    for script in context["script_files"]:
+        attributes = getattr(script, "attributes", {})
+        identity = (str(getattr(script, "filename", "") or ""), attributes.get("body"))
+        if identity not in seen:
+            seen.add(identity)
+            kept.append(script)
+    context["script_files"] = kept
+
+
+def remove_leftovers(app, error):
+    """Delete pages that no longer exist."""
+    if error or app.builder.format != "html":
+        return
+    site = Path(app.outdir)
+    for page in (site / "book").rglob("*.html"):
+        if page.relative_to(site).with_suffix("").as_posix() not in app.env.found_docs:
+            page.unlink()
+
+
+# ------------------------------------------------------- what the reader gets
+
+
+def offer_notebook(app, page, template, context, doctree):
+    """Put the page's notebook, without outputs, behind the theme's download button."""
+    executed = Path(app.outdir).parent / "jupyter_execute" / f"{page}.ipynb"
+    if doctree is None or page not in app.env.nb_metadata or not executed.is_file():
+        return
+    notebook = nbformat.read(executed, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    target = Path(app.outdir) / "_sources" / f"{page}.ipynb"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, target)
+    context["ipynb_source"] = f"{page}.ipynb"
+
+
+def wrap_tables(app, page, template, context, doctree):
+    """Let wide tables scroll in a box of their own, reachable by keyboard."""
+    if "body" not in context:
+        return
+    box = '<div class="fsn-table" tabindex="0" role="region" aria-label="Table">'
+    body = re.sub(r'<div class="pst-scrollable-table-container">', "<div>", context["body"])
+    body = re.sub(r"<table\b", box + "<table", body)
+    context["body"] = re.sub(r"</table>", "</table></div>", body)
+
+
+def write_timings(app, error):
+    """Seconds that each page took to execute, slowest first, for the test report."""
+    if error:
+        return
+    seconds = {
+        page: data["exec_data"]["runtime"]
+        for page, data in app.env.nb_metadata.items()
+        if data.get("exec_data") and data["exec_data"]["runtime"] is not None
+    }
+    ordered = dict(sorted(seconds.items(), key=lambda item: -item[1]))
+    (Path(app.outdir).parent / "page-seconds.json").write_text(json.dumps(ordered, indent=1))
+
+
+def setup(app):
+    os.environ["FSNOTES_STATIC"] = "1"  # kernels inherit it: explorers draw all their frames
+    app.add_config_value("fsn_package_key", "", "env")
+    app.add_config_value("fsn_look_key", "", "env")
+    app.config.mathjax_path = MATHJAX
+    app.connect("config-inited", choose_execution_cache)
+    app.connect("config-inited", silence_thebe)
+    app.connect("html-page-context", offer_notebook, priority=400)
+    app.connect("html-page-context", wrap_tables, priority=900)
+    app.connect("html-page-context", tidy_scripts, priority=900)
+    app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", remove_leftovers)
+    app.connect("build-finished", write_timings)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

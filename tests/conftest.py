@@ -1,0 +1,57 @@
+"""A browser, the built site, and the slowest pages at the end of the report."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "_build" / "html"
+PAGE_SECONDS = ROOT / "_build" / "page-seconds.json"
+
+BROWSERS = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "chrome",
+    "msedge",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+]
+# no sandbox, since containers run as root; and nothing that looks for a network by itself
+BROWSER_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+# a module's scope, since a running playwright holds the event loop that notebook kernels need
+@pytest.fixture(scope="module")
+def browser():
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        message = "no Chromium, Chrome or Edge found: install one, on Debian apt install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS)
+        yield running
+        running.close()
+
+
+def pytest_terminal_summary(terminalreporter):
+    if PAGE_SECONDS.is_file():
+        terminalreporter.section("slowest 10 pages")
+        for page, seconds in list(json.loads(PAGE_SECONDS.read_text()).items())[:10]:
+            terminalreporter.write_line(f"{seconds:.2f}s {page}")
