@@ -1,3 +1,25 @@
 """Sparse feature selection: the solvers behind Feature Selection Notes."""
 
+from fsnotes.datasets import (
+    available,
+    download,
+    load,
+    make_cross_planes,
+    make_instance,
+    make_moments,
+    make_twonorm,
+    make_wide,
+)
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "available",
+    "download",
+    "load",
+    "make_cross_planes",
+    "make_instance",
+    "make_moments",
+    "make_twonorm",
+    "make_wide",
+]
