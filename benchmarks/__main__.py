@@ -1,0 +1,25 @@
+"""Run every comparison of the modules named bench_*: `python3 tasks.py bench [--quick]`."""
+
+import argparse
+import importlib
+import pkgutil
+import sys
+
+import benchmarks
+from benchmarks.harness import report
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller problems, half the floors")
+    quick = parser.parse_args().quick
+    names = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name[:6] == "bench_"]
+    comparisons = []
+    for name in sorted(names):
+        comparisons += importlib.import_module(f"benchmarks.{name}").comparisons(quick)
+    if slow := report(comparisons, quick):
+        sys.exit(f"below the floor: {', '.join(slow)}")
+
+
+if __name__ == "__main__":
+    main()

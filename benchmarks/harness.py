@@ -1,0 +1,56 @@
+"""What a comparison is, and how it is measured: medians, side by side, one BLAS thread."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from threadpoolctl import threadpool_limits
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours against a yardstick, in the same run; `floor` is the least ratio allowed."""
+
+    name: str
+    yardstick: str
+    ours: Callable
+    theirs: Callable
+    floor: float
+    repeats: int = 5
+    measure: Callable | None = None  # of a call's cost; wall-clock seconds by default
+
+
+def seconds(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def ratio(comparison):
+    """Median cost of the yardstick over ours, alternating so that both see the same machine."""
+    measure = comparison.measure or seconds
+    ours, theirs = [], []
+    with threadpool_limits(1, "blas"):
+        measure(comparison.ours)
+        measure(comparison.theirs)
+        for _ in range(comparison.repeats):
+            ours.append(measure(comparison.ours))
+            theirs.append(measure(comparison.theirs))
+    return statistics.median(ours), statistics.median(theirs)
+
+
+def report(comparisons, quick):
+    """Print one table; return the names of the comparisons below their floor."""
+    width = max(len(f"{c.name} / {c.yardstick}") for c in comparisons)
+    print(f"{'ours / yardstick':{width}}  {'ours':>10}  {'yardstick':>10}  {'ratio':>7}  floor")
+    slow = []
+    for comparison in comparisons:
+        floor = comparison.floor / 2 if quick else comparison.floor
+        ours, theirs = ratio(comparison)
+        failed = theirs < floor * ours
+        slow += [comparison.name] * failed
+        label = f"{comparison.name} / {comparison.yardstick}"
+        line = f"{label:{width}}  {ours:10.4g}  {theirs:10.4g}  {theirs / ours:7.1f}  {floor:g}"
+        print(line + ("  BELOW" if failed else ""), flush=True)
+    return slow

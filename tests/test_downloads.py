@@ -1,0 +1,87 @@
+"""What people take away: the wheel, the zipped site, and each page's notebook run elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((ROOT / "_build" / "html" / "_sources").rglob("*.ipynb"))
+WHEELHOUSE = os.environ.get("FSNOTES_WHEELHOUSE")
+
+RUN = """
+import sys, nbformat
+from nbclient import NotebookClient
+notebook = nbformat.read(sys.argv[1], as_version=4)
+assert not any(cell.get("outputs") for cell in notebook.cells)
+NotebookClient(notebook, timeout=300).execute()
+widgets = [o for c in notebook.cells for o in c.get("outputs", [])
+           if "application/vnd.jupyter.widget-view+json" in o.get("data", {})]
+print(len(widgets), "live widgets")
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=600, **options
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ["-q", "--no-index", "--no-deps", "--no-build-isolation"]
+    run(sys.executable, "-m", "pip", "wheel", *options, "-w", folder, ROOT)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def elsewhere(wheel, tmp_path_factory):
+    """Python of an environment that holds the wheel, its extra, and nothing else."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    venv.create(folder, with_pip=True)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    pins = re.sub(r"\s*\\\n\s*--hash=\S+", "", (ROOT / "requirements.txt").read_text())
+    (folder / "pins.txt").write_text(pins)
+    source = ["--no-index", "--find-links", WHEELHOUSE] if WHEELHOUSE else []
+    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    pip += [*source, "-c", folder / "pins.txt"]
+    run(*pip, wheel)
+    bare = "import fsnotes; print(fsnotes.load('sonar').data.shape)"
+    assert run(python, "-c", bare, cwd=folder) == "(208, 60)\n"
+    run(*pip, f"{wheel}[book]")
+    return python
+
+
+def test_wheel_holds_the_package_its_data_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"fsnotes"}
+    packaged = {p for p in (ROOT / "fsnotes").rglob("*") if p.suffix in (".csv", ".md", ".py")}
+    assert {p.relative_to(ROOT).as_posix() for p in packaged} <= set(names)
+    assert wheel.stat().st_size < 2e6
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs_in_a_fresh_folder_with_the_wheel_alone(notebook, elsewhere, tmp_path):
+    copy = tmp_path / notebook.name
+    copy.write_bytes(notebook.read_bytes())
+    hidden = ("PYTHONPATH", "FSNOTES_STATIC", "FSNOTES_DATA")
+    environment = {k: v for k, v in os.environ.items() if k not in hidden}
+    told = run(elsewhere, "-c", RUN, copy, cwd=tmp_path, env=environment)
+    cells = [cell.source for cell in nbformat.read(copy, as_version=4).cells]
+    explorers = len(re.findall(r"^explore\(", "\n".join(cells), re.M))
+    assert told == f"{explorers} live widgets\n"
+
+
+def test_every_executed_page_offers_its_notebook():
+    sources = [p for p in (ROOT / "book").glob("*.md") if "{code-cell}" in p.read_text()]
+    assert {p.stem for p in sources} == {p.stem for p in NOTEBOOKS}

@@ -1,0 +1,174 @@
+"""The book's Sphinx extension: pages true to the code, and no script that asks a server."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import fsnbook  # noqa: E402
+
+MODULE = '''"""Said by the module."""
+
+
+def answer():
+    """Return the answer."""
+    return 41  # so far
+'''
+PAGE = """---
+jupytext:
+  text_representation: {extension: .md, format_name: myst}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+
+# A page
+
+## Its section
+
+```{code-cell} python
+from fsnotes.module import answer
+
+with open("runs.txt", "a") as file:
+    file.write("x")
+print("the answer is", answer())
+```
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name in ("_config.yml", "requirements.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    for folder in ("_ext", "_static"):
+        shutil.copytree(ROOT / "book" / folder, tmp_path / "book" / folder)
+    shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book")
+    toc = "format: jb-book\nroot: book/index\nchapters: [{file: book/page}]\n"
+    (tmp_path / "_toc.yml").write_text(toc)
+    (tmp_path / "book" / "index.md").write_text("# The start\n\n## A section\n\nText.\n")
+    (tmp_path / "book" / "page.md").write_text(PAGE)
+    (tmp_path / "fsnotes").mkdir()
+    (tmp_path / "fsnotes" / "__init__.py").write_text("")
+    (tmp_path / "fsnotes" / "module.py").write_text(MODULE)
+    (tmp_path / "fsnotes" / "data.csv").write_text("a,b\n1,2\n")
+    return tmp_path
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+
+
+# ------------------------------------------------------- the key of the execution cache
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# so far", "# not yet 42"),
+        ("Return the answer.", "Return the answer to the question."),
+        ("Said by the module.", "Said again."),
+        ("\n\n\ndef", "\n\ndef"),
+    ],
+    ids=["comment", "docstring", "module docstring", "layout"],
+)
+def test_words_about_the_code_leave_the_key(project, old, new):
+    before = fsnbook.package_key(project)
+    edit(project / "fsnotes" / "module.py", old, new)
+    assert fsnbook.package_key(project) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("fsnotes/module.py", "41", "42"),
+        ("fsnotes/module.py", "def answer():", "def answer(x=1):"),
+        ("fsnotes/data.csv", "1,2", "1,3"),
+        ("requirements.txt", "\nnumpy==", "\nnumpy==0"),
+    ],
+    ids=["value", "signature", "data", "lock"],
+)
+def test_what_a_page_may_print_changes_the_key(project, file, old, new):
+    before = fsnbook.package_key(project)
+    edit(project / file, old, new)
+    assert fsnbook.package_key(project) != before
+
+
+def test_a_new_or_renamed_module_changes_the_key(project):
+    before = fsnbook.package_key(project)
+    (project / "fsnotes" / "other.py").write_text("")
+    added = fsnbook.package_key(project)
+    (project / "fsnotes" / "other.py").rename(project / "fsnotes" / "another.py")
+    assert len({before, added, fsnbook.package_key(project)}) == 3
+
+
+# ------------------------------------------------------- whole builds
+
+
+def build(project):
+    code = "from jupyter_book.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "build", ".", "-W", "-n", "--keep-going"]
+    environment = {**os.environ, "PYTHONPATH": str(project)}
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    html = (project / "_build" / "html" / "book" / "page.html").read_text()
+    runs = len((project / "book" / "runs.txt").read_text())
+    return html, runs
+
+
+def test_pages_follow_the_code_and_only_the_code(project):
+    html, runs = build(project)
+    assert "the answer is 41" in html and runs == 1
+
+    edit(project / "fsnotes" / "module.py", "Return the answer.", "Return what is asked.")
+    html, runs = build(project)
+    assert "the answer is 41" in html and runs == 1
+
+    edit(project / "fsnotes" / "module.py", "return 41", "return 42")
+    html, runs = build(project)
+    assert "the answer is 42" in html and runs == 2
+    assert len(list((project / "_build" / "executed").iterdir())) == 1
+
+    site = project / "_build" / "html"
+    (project / "book" / "_static" / "fsn.css").write_text("body { color: #123456 }")
+    html, runs = build(project)
+    assert "#123456" in (site / "_static" / "fsn.css").read_text() and runs == 2
+
+    # a page dropped from the contents is deleted
+    (project / "book" / "more.md").write_text("# More\n\n## Section\n\nText.\n")
+    edit(project / "_toc.yml", "{file: book/page}", "{file: book/page}, {file: book/more}")
+    build(project)
+    assert (site / "book" / "more.html").exists()
+
+    edit(project / "_toc.yml", ", {file: book/more}", "")
+    build(project)
+    assert not (site / "book" / "more.html").exists()
+
+
+def test_scripts_are_loaded_once_and_none_asks_a_server(project):
+    html, _ = build(project)
+    assert html.count("togglebutton.js") == 1
+    assert "thebe" not in html.lower()
+    mathjax = project / "_build" / "html" / "_static" / "mathjax"
+    size = sum(file.stat().st_size for file in mathjax.rglob("*") if file.is_file())
+    assert size < 2e6
+
+
+def test_a_warning_fails_the_next_build_too(project):
+    shutil.copy(ROOT / "tasks.py", project)
+    shutil.copy(ROOT / "pyproject.toml", project)
+    shutil.copy(ROOT / "fsnotes" / "__init__.py", project / "fsnotes")
+    (project / ".venv").symlink_to(ROOT / ".venv", target_is_directory=True)
+    (project / "book" / "page.md").write_text("# Page\n\n## Part\n\n{ref}`nowhere`\n")
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "tasks.py", "book"], cwd=project, capture_output=True, text=True
+        )
+        assert done.returncode == 1
+        assert "undefined label: 'nowhere'" in done.stderr
+        assert "not built cleanly" in done.stderr
