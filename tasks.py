@@ -168,7 +168,7 @@ def book(arguments):
     kernel.write_text("c.IPKernelApp.log_level = 40\n")  # no advice on transport at every start
     jupyter_book = "from jupyter_book.cli.main import main; main()"
     try:
-        run("-c", jupyter_book, "build", ".", "-W", "-n", "--keep-going")
+        run("-c", jupyter_book, "build", ".", "-W", "-n", "--keep-going", "-q")
     except SystemExit:
         # a page that warned is written all the same: forget it, or the next build would pass
         shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
@@ -206,7 +206,13 @@ def lab(arguments):
     viewers = {"markdown": "Jupytext Notebook", "myst": "Jupytext Notebook"}
     settings = VENV / "share" / "jupyter" / "lab" / "settings"
     settings.mkdir(parents=True, exist_ok=True)
-    overrides = {"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": viewers}}
+    overrides = {
+        "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": viewers},
+        "@jupyterlab/apputils-extension:notification": {
+            "fetchNews": "false",
+            "checkForUpdates": False,
+        },
+    }
     (settings / "overrides.json").write_text(json.dumps(overrides))
     run("-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", "--LabApp.default_url=/lab/tree/book",
         *arguments.rest)  # fmt: skip

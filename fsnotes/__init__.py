@@ -1,9 +1,7 @@
 """Sparse feature selection: the solvers behind Feature Selection Notes."""
 
-from fsnotes.datasets import (
-    available,
-    download,
-    load,
+from fsnotes.datasets import available, download, load
+from fsnotes.generators import (
     make_cross_planes,
     make_instance,
     make_moments,

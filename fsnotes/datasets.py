@@ -1,7 +1,7 @@
-"""Data sets of the book: small ones that travel along, larger ones on request, and generators.
+"""Data sets of the book: small ones that travel along, larger ones on request.
 
-`load` reads a set by name, `available` lists the names, `download` fetches a larger set into
-the cache, and the ``make_*`` functions draw synthetic data. Whatever way a set came, its shape,
+`load` reads a set by name, `available` lists the names, and `download` fetches a larger set into
+the cache. Whatever way a set came, its shape,
 its class counts and its content are compared with registered values before it is returned.
 
 The route to OpenML has been tested against a local server only, not against OpenML itself.
@@ -23,25 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fsnotes.generators import (
-    make_cross_planes,
-    make_instance,
-    make_moments,
-    make_twonorm,
-    make_wide,
-)
-
 __all__ = [
     "DatasetInfo",
     "available",
     "class_digests",
     "download",
     "load",
-    "make_cross_planes",
-    "make_instance",
-    "make_moments",
-    "make_twonorm",
-    "make_wide",
 ]
 
 OPENML_DESCRIPTION = "https://www.openml.org/api/v1/json/data/{id}"
@@ -137,7 +124,7 @@ def load(name, *, return_X_y=False, as_frame=False, raw=False, download=False):
         For wpbc only: all 198 rows, with the column ``time`` and NaN for missing values, instead
         of the 194 complete rows without it. Any other set has no rawer form: a ValueError.
     download : bool, default=False
-        Fetch a larger set that is not on this machine, as `fsnotes.download` does.
+        Fetch a larger set that is not on this machine, as `download` does.
 
     Returns
     -------

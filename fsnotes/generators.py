@@ -43,7 +43,7 @@ def make_twonorm(n_samples=7400, n_features=20, *, seed=0):
 
     Examples
     --------
-    >>> from fsnotes.datasets import make_twonorm
+    >>> from fsnotes import make_twonorm
     >>> X, y = make_twonorm(100, seed=1)
     >>> X.shape, y.shape
     ((100, 20), (100,))
@@ -84,7 +84,7 @@ def make_cross_planes(n_samples=200, n_features=2, *, noise=0.1, seed=0):
 
     Examples
     --------
-    >>> from fsnotes.datasets import make_cross_planes
+    >>> from fsnotes import make_cross_planes
     >>> X, y = make_cross_planes(6, noise=0, seed=1)
     >>> bool((X[y == 1, 0] == X[y == 1, 1]).all())
     True
@@ -151,7 +151,7 @@ def make_moments(n_samples=50, n_features=1000, n_informative=10, *, law="printe
 
     Examples
     --------
-    >>> from fsnotes.datasets import make_moments
+    >>> from fsnotes import make_moments
     >>> X, y = make_moments(law="printed", seed=0)
     >>> bool(((X[:, 9] < 0) == (y == 1)).all())
     True
@@ -204,7 +204,7 @@ def make_wide(
 
     Examples
     --------
-    >>> from fsnotes.datasets import make_wide
+    >>> from fsnotes import make_wide
     >>> X, y = make_wide(62, 2000, seed=3)
     >>> X.shape, int(y.sum())
     ((62, 2000), 40)
@@ -251,7 +251,7 @@ def make_instance(seed):
 
     Examples
     --------
-    >>> from fsnotes.datasets import make_instance
+    >>> from fsnotes import make_instance
     >>> X, y = make_instance(0)
     >>> 6 <= X.shape[1] <= 12
     True

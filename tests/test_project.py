@@ -1,11 +1,20 @@
 """The project's own promises: commands, packaging, versions in one place."""
 
+import contextlib
+import importlib
+import json
 import os
+import pkgutil
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
 import tomllib
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -200,3 +209,155 @@ def test_wheelhouse_lists_what_a_platform_needs(platform, has, lacks, monkeypatc
     names = {entry.partition("==")[0] for entry in entries}
     assert has <= names and not lacks & names
     assert all(";" not in entry and " --hash=sha256:" in entry for entry in entries)
+
+
+# ---------------------------------------------------------------- commands that stay running
+
+
+@contextlib.contextmanager
+def running(*command):
+    """A command that stays running; yields the first address that it prints."""
+    process = subprocess.Popen(
+        [sys.executable, "tasks.py", *command],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=os.name != "nt",
+    )
+    try:
+        seen = []
+        for line in process.stdout:
+            seen.append(line)
+            if found := re.search(r"http://(?:127\.0\.0\.1|localhost):\d+", line):
+                break
+        else:
+            pytest.fail("".join(seen))
+        yield found[0]
+    finally:
+        # Jupyter is a child of the command
+        os.killpg(process.pid, signal.SIGTERM) if os.name != "nt" else process.terminate()
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+def fetch(address, patience=20):
+    # Jupyter prints its address a moment before it listens
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            with urllib.request.urlopen(address, timeout=30) as answer:
+                return answer.read().decode()
+        except urllib.error.URLError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def test_serve_shows_the_site():
+    with running("serve", "--port", "0") as address:
+        assert "Feature Selection Notes" in fetch(f"{address}/book/index.html")
+
+
+def test_a_busy_port_is_refused_in_one_line():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run(sys.executable, "tasks.py", "serve", "--port", str(port))
+    assert done.returncode == 1 and "--port" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_lab_opens_pages_as_notebooks():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=t", "--allow-root"]
+    with running("lab", *options) as address:
+        page = "book/how-to-read.md"
+        notebook = json.loads(fetch(f"{address}/api/contents/{page}?type=notebook&token=t"))
+        kinds = {cell["cell_type"] for cell in notebook["content"]["cells"]}
+        assert kinds == {"code", "markdown"}
+        plugin = "@jupyterlab/docmanager-extension:plugin"
+        settings = json.loads(fetch(f"{address}/lab/api/settings/{plugin}?token=t"))
+        viewers = settings["schema"]["properties"]["defaultViewers"]["default"]
+        assert viewers["markdown"] == "Jupytext Notebook"
+
+
+# ---------------------------------------------------------------- benchmarks
+
+
+def test_a_benchmark_below_its_floor_fails(capsys, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.harness import Comparison, report
+
+    def cost(function):
+        return function()
+
+    def comparison(floor):
+        return Comparison("ours", "theirs", lambda: 2.0, lambda: 6.0, floor, 3, cost)
+
+    assert report([comparison(2.9)], quick=False) == []
+    assert report([comparison(3.1)], quick=False) == ["ours"]
+    assert "BELOW" in capsys.readouterr().out
+    assert report([comparison(5.9)], quick=True) == []
+    assert report([comparison(6.1)], quick=True) == ["ours"]
+
+
+def test_benchmarks_stay_above_half_their_floors():
+    done = run(sys.executable, "tasks.py", "bench", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---------------------------------------------------------------- what the README promises
+
+
+def readme():
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_readme_lines_run_on_a_table_of_ones_own(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", readme(), re.S)
+    data = fsnotes.load("sonar", as_frame=True)
+    table = data.data.assign(label=data.target_names[data.target])
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    # the guarantee itself: one threshold a column, both classes at least as good as the bound
+    check = """
+middle = (one.mean() * two.std(ddof=0) + two.mean() * one.std(ddof=0)) / (
+    one.std(ddof=0) + two.std(ddof=0))
+side = (two.mean() - one.mean()).apply(lambda gap: 1 if gap > 0 else -1)
+for rows, sign in ((one, -1), (two, 1)):
+    share = (sign * side * (rows - middle) > 0).mean()
+    assert (share >= bound[share.index] - 1e-12).all()
+assert bound.iloc[0] > 0.1
+"""
+    done = run(sys.executable, "-c", "import matplotlib; matplotlib.use('Agg')\n" + code + check,
+               cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len([line for line in code.splitlines() if line]) <= 10
+
+
+def test_readme_names_what_exists():
+    commands = set(re.findall(r"tasks\.py (\w+)", readme()))
+    help_text = run(sys.executable, "tasks.py", "--help").stdout
+    assert commands <= set(re.findall(r"^    (\w+)\b", help_text, re.M))
+    for path in re.findall(r"`((?:tests|fsnotes|book|\.github|\.ci)/[\w./]*)`", readme()):
+        assert (ROOT / path).exists(), path
+    for path in re.findall(r"\]\(([\w./]+)\)", readme()):
+        assert (ROOT / path).exists(), path
+
+
+def test_api_page_lists_every_public_name():
+    page = (ROOT / "_build" / "html" / "book" / "api.html").read_text(encoding="utf-8")
+    modules = [m.name for m in pkgutil.iter_modules(fsnotes.__path__) if not m.ispkg]
+    assert modules
+    for name in modules:
+        module = importlib.import_module(f"fsnotes.{name}")
+        # constants have no docstring of their own
+        public = [n for n in module.__all__ if callable(getattr(module, n))]
+        assert public, name
+        for public_name in public:
+            assert f'id="fsnotes.{name}.{public_name}"' in page, f"fsnotes.{name}.{public_name}"
+    source = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^   ~fsnotes\.\w+\.(\w+)$", source, re.M)
+    assert listed == fsnotes.__all__

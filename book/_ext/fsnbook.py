@@ -77,6 +77,11 @@ def choose_execution_cache(app, config):
     config.fsn_look_key = folder_key(root / "book" / "_static", root / "book" / "_ext")
 
 
+def announce_pages(app, env, pages):
+    """Say which page is being read, since executing one may take a minute."""
+    app.connect("source-read", lambda app, page, source: print(f"  {page}", flush=True))
+
+
 # ------------------------------------------------------- a site without a network
 
 
@@ -111,6 +116,7 @@ def tidy_scripts(app, page, template, context, doctree):
             seen.add(identity)
             kept.append(script)
     context["script_files"] = kept
+    context["css_files"] = [css for css in context["css_files"] if "thebe" not in str(css)]
 
 
 def remove_leftovers(app, error):
@@ -145,10 +151,29 @@ def wrap_tables(app, page, template, context, doctree):
     """Let wide tables scroll in a box of their own, reachable by keyboard."""
     if "body" not in context:
         return
-    box = '<div class="fsn-table" tabindex="0" role="region" aria-label="Table">'
+    box = '<div class="fsn-table" tabindex="0" role="group" aria-label="Table">'
     body = re.sub(r'<div class="pst-scrollable-table-container">', "<div>", context["body"])
     body = re.sub(r"<table\b", box + "<table", body)
     context["body"] = re.sub(r"</table>", "</table></div>", body)
+
+
+def mend_markup(app, page, template, context, doctree):
+    """Repair what extensions write alike into every page."""
+    if "body" not in context:
+        return
+    # a name that hides what the fold says of itself, and ids that every proof repeats
+    body = context["body"].replace(' aria-label="Toggle hidden content"', "")
+    body = re.sub(r'(<(?:div|section)\b[^<>]*) id="(?:proof|[a-z]+-content)"', r"\1", body)
+    # no line begins with the full stop of a formula
+    formula = r'(<span class="math notranslate nohighlight">[^<]*</span>[.,;:!?)\u201d]+)'
+    context["body"] = re.sub(formula, r'<span class="fsn-unbroken">\1</span>', body)
+
+
+def search_without_summaries(app, page, template, context, doctree):
+    """From a folder the browser forbids the search to read pages: list them without extracts."""
+    if page == "search":
+        option = "DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY"
+        app.add_js_file(None, body=f"if (location.protocol === 'file:') {option} = false;")
 
 
 def write_timings(app, error):
@@ -171,8 +196,11 @@ def setup(app):
     app.config.mathjax_path = MATHJAX
     app.connect("config-inited", choose_execution_cache)
     app.connect("config-inited", silence_thebe)
+    app.connect("env-before-read-docs", announce_pages)
     app.connect("html-page-context", offer_notebook, priority=400)
     app.connect("html-page-context", wrap_tables, priority=900)
+    app.connect("html-page-context", mend_markup, priority=900)
+    app.connect("html-page-context", search_without_summaries, priority=400)
     app.connect("html-page-context", tidy_scripts, priority=900)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", remove_leftovers)
