@@ -223,9 +223,9 @@ def lab(arguments):
 
 def test(arguments):
     book(arguments)
-    os.environ["FSNOTES_WHEELHOUSE"] = str(Path(arguments.offline or "").resolve())
-    if arguments.offline is None:
-        del os.environ["FSNOTES_WHEELHOUSE"]
+    if arguments.offline is not None:
+        # tests that make an environment of their own need the wheels too
+        os.environ["FSNOTES_WHEELHOUSE"] = str(Path(arguments.offline).resolve())
     run("-m", "pytest", *arguments.rest)
 
 

@@ -1,6 +1,7 @@
 """The book's Sphinx extension: pages true to the code, and no script that asks a server."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,25 +119,29 @@ def build(project):
     assert done.returncode == 0, done.stdout + done.stderr
     html = (project / "_build" / "html" / "book" / "page.html").read_text()
     runs = len((project / "book" / "runs.txt").read_text())
-    return html, runs
+    return html, runs, re.findall(r"^  (book/\S+)$", done.stdout, re.M)
 
 
 def test_pages_follow_the_code_and_only_the_code(project):
-    html, runs = build(project)
+    html, runs, read = build(project)
     assert "the answer is 41" in html and runs == 1
+    assert read == ["book/index", "book/page"]
+
+    html, runs, read = build(project)
+    assert "the answer is 41" in html and runs == 1 and read == []
 
     edit(project / "fsnotes" / "module.py", "Return the answer.", "Return what is asked.")
-    html, runs = build(project)
+    html, runs, _ = build(project)
     assert "the answer is 41" in html and runs == 1
 
     edit(project / "fsnotes" / "module.py", "return 41", "return 42")
-    html, runs = build(project)
+    html, runs, _ = build(project)
     assert "the answer is 42" in html and runs == 2
     assert len(list((project / "_build" / "executed").iterdir())) == 1
 
     site = project / "_build" / "html"
     (project / "book" / "_static" / "fsn.css").write_text("body { color: #123456 }")
-    html, runs = build(project)
+    html, runs, _ = build(project)
     assert "#123456" in (site / "_static" / "fsn.css").read_text() and runs == 2
 
     # a page dropped from the contents is deleted
@@ -150,8 +155,19 @@ def test_pages_follow_the_code_and_only_the_code(project):
     assert not (site / "book" / "more.html").exists()
 
 
+def test_an_edit_during_the_build_is_not_lost(project):
+    page = project / "book" / "page.md"
+    hasty = "if len(open('runs.txt').read()) == 1:\n"
+    hasty += "    open('page.md', 'a').write('\\nWritten meanwhile.\\n')\n"
+    edit(page, "print(", hasty + "print(")
+    html, _, _ = build(project)
+    assert "<p>Written meanwhile.</p>" not in html
+    html, _, read = build(project)
+    assert "<p>Written meanwhile.</p>" in html and read == ["book/page"]
+
+
 def test_scripts_are_loaded_once_and_none_asks_a_server(project):
-    html, _ = build(project)
+    html, _, _ = build(project)
     assert html.count("togglebutton.js") == 1
     assert "thebe" not in html.lower()
     mathjax = project / "_build" / "html" / "_static" / "mathjax"

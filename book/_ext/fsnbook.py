@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -21,6 +22,10 @@ logger = logging.getLogger(__name__)
 
 MATHJAX = "mathjax/tex-chtml-full.js"
 MATHJAX_FONTS = "mathjax/output/chtml/fonts/woff-v2"
+
+# on a phone the theme leaves the page's contents open over the section that one has chosen
+CLOSE_CONTENTS = """addEventListener("click", (event) =>
+  event.target.closest("dialog a[href^='#']")?.closest("dialog").close());"""
 
 
 # ------------------------------------------------------- what an execution depends on
@@ -77,9 +82,19 @@ def choose_execution_cache(app, config):
     config.fsn_look_key = folder_key(root / "book" / "_static", root / "book" / "_ext")
 
 
-def announce_pages(app, env, pages):
-    """Say which page is being read, since executing one may take a minute."""
-    app.connect("source-read", lambda app, page, source: print(f"  {page}", flush=True))
+class Reading:
+    """Says which page is being read, and remembers when, since executing one may take a minute."""
+
+    def __init__(self):
+        self.begun = {}
+
+    def start(self, app, page, source):
+        print(f"  {page}", flush=True)
+        self.begun[page] = time.time_ns() // 1000
+
+    def finish(self, app, env):
+        # Sphinx notes when reading ended, and would miss what was edited meanwhile
+        env.all_docs.update(self.begun)
 
 
 # ------------------------------------------------------- a site without a network
@@ -164,8 +179,12 @@ def mend_markup(app, page, template, context, doctree):
     # a name that hides what the fold says of itself, and ids that every proof repeats
     body = context["body"].replace(' aria-label="Toggle hidden content"', "")
     body = re.sub(r'(<(?:div|section)\b[^<>]*) id="(?:proof|[a-z]+-content)"', r"\1", body)
-    # no line begins with the full stop of a formula
-    formula = r'(<span class="math notranslate nohighlight">[^<]*</span>[.,;:!?)\u201d]+)'
+    body = body.replace('role="doc-biblioentry"', 'role="listitem"')  # a deprecated role
+    body = re.sub(r"(Solution to)(<a [^>]*>) ", r"\1 \2", body)  # the space was underlined
+    # no line ends with the bracket before a formula or begins with the full stop after it
+    formula = r'<span class="math notranslate nohighlight">[^<]*</span>'
+    closing = "[.,;:!?)\u201d]"
+    formula = rf"([(\u201c]{formula}{closing}*|{formula}{closing}+)"
     context["body"] = re.sub(formula, r'<span class="fsn-unbroken">\1</span>', body)
 
 
@@ -194,9 +213,12 @@ def setup(app):
     app.add_config_value("fsn_package_key", "", "env")
     app.add_config_value("fsn_look_key", "", "env")
     app.config.mathjax_path = MATHJAX
+    app.add_js_file(None, body=CLOSE_CONTENTS)
     app.connect("config-inited", choose_execution_cache)
     app.connect("config-inited", silence_thebe)
-    app.connect("env-before-read-docs", announce_pages)
+    reading = Reading()
+    app.connect("source-read", reading.start)
+    app.connect("env-updated", reading.finish)
     app.connect("html-page-context", offer_notebook, priority=400)
     app.connect("html-page-context", wrap_tables, priority=900)
     app.connect("html-page-context", mend_markup, priority=900)

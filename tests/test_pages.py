@@ -1,0 +1,209 @@
+"""Pages as files: links that lead somewhere, code that is short, checks that can fail."""
+
+import copy
+import functools
+import re
+import statistics
+import warnings
+from html.parser import HTMLParser
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import jupytext
+import matplotlib
+import nbformat
+import pytest
+from conftest import ROOT, SITE
+
+NOTEBOOKS = sorted(
+    path.stem
+    for path in (ROOT / "book").glob("*.md")
+    if "```{code-cell}" in path.read_text(encoding="utf-8")
+)
+PROMPT = "Show the plotting code"
+
+
+# ---------------------------------------------------------------- files
+
+
+class Anchors(HTMLParser):
+    """The ids of a page and the addresses that it names."""
+
+    LOADED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src")}
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links, self.loaded = [], [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        for key, value in attributes:
+            if key == "id":
+                self.ids.append(value)
+            elif key in ("href", "src") and not value.startswith("data:"):
+                self.links.append(value)
+                if (tag, key) in self.LOADED:
+                    self.loaded.append(value)
+
+
+def faults_of_links(site):
+    # themes leave templates among their static files
+    files = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    pages = {path.resolve(): Anchors(path) for path in files}
+    for path, page in pages.items():
+        name = path.relative_to(site.resolve()).as_posix()
+        for one in {one for one in page.ids if page.ids.count(one) > 1}:
+            yield f"{name}: the id {one} stands more than once"
+        for link in page.links:
+            if urlsplit(link).scheme or link.startswith("//"):
+                if link in page.loaded:
+                    yield f"{name}: loads {link}"
+                continue
+            file, anchor = urldefrag(link)
+            target = (path.parent / unquote(urlsplit(file).path)).resolve() if file else path
+            if not target.is_file():
+                yield f"{name}: {link} leads to no file"
+            elif anchor and unquote(anchor) not in pages[target].ids:
+                yield f"{name}: {link} leads to no place"
+    for path in site.rglob("*.css"):
+        text = path.read_text(encoding="utf-8")
+        for url in re.findall(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)""", text):
+            yield f"{path.name}: loads {url}"
+
+
+def test_links_lead_to_a_place_and_nothing_comes_from_elsewhere():
+    faults = list(faults_of_links(SITE))
+    assert not faults, "\n".join(faults)
+
+
+def test_dead_links_are_noticed(tmp_path):
+    (tmp_path / "style.css").write_text("@import '//a.b/c'; a { background: url(http://d.e/f) }")
+    (tmp_path / "index.html").write_text(
+        "<p id=a><p id=a><a href=lost.html></a><a href=#b></a><a href=#a></a>"
+        "<a href=https://a.b/></a><img src=http://g.h/>"
+    )
+    assert sorted(fault.partition(": ")[2] for fault in faults_of_links(tmp_path)) == [
+        "#b leads to no place",
+        "loads //a.b/c",
+        "loads http://d.e/f",
+        "loads http://g.h/",
+        "lost.html leads to no file",
+        "the id a stands more than once",
+    ]
+
+
+def test_pages_weigh_at_most_three_megabytes():
+    weights = {path.name: path.stat().st_size for path in SITE.rglob("*.html")}
+    assert weights and {name: size for name, size in weights.items() if size > 3e6} == {}
+
+
+# ---------------------------------------------------------------- code in pages
+
+
+@functools.cache
+def code_cells(source):
+    notebook = jupytext.read(ROOT / "book" / f"{source}.md", fmt="md:myst")
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("source", NOTEBOOKS)
+def test_notebook_is_offered_without_outputs(source):
+    page = SITE / "book" / f"{source}.html"
+    [link] = {link for link in Anchors(page).links if link.endswith(".ipynb")}
+    notebook = nbformat.read((page.parent / link).resolve(), as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.source for cell in code] == [cell.source for cell in code_cells(source)]
+    assert not any(cell.outputs or cell.execution_count for cell in code)
+
+
+def faults_of_code(cells):
+    for number, cell in enumerate(cells, 1):
+        lines, tags = cell.source.splitlines(), set(cell.metadata.get("tags", []))
+        is_plot = bool(re.search(r"\bplots\.figure\(|\bplt\.", cell.source))
+        is_check = "check" in tags or bool(re.search(r"^assert ", cell.source, re.MULTILINE))
+        is_folded = "hide-input" in tags
+        if max(map(len, lines)) > 72:
+            yield f"cell {number} has a line of {max(map(len, lines))} characters"
+        if len(lines) > 15:
+            yield f"cell {number} has {len(lines)} lines"
+        if is_plot and not is_folded:
+            yield f"cell {number} plots and is not folded"
+        if is_folded and (is_check or not is_plot):
+            yield f"cell {number} is folded, but is there to be read"
+        if is_folded and cell.metadata.get("mystnb", {}).get("code_prompt_show") != PROMPT:
+            yield f'cell {number} is not folded under "{PROMPT}"'
+        if removed := [tag for tag in tags if re.match("remove-|hide-(?!input)", tag)]:
+            yield f"cell {number} is out of the reader's sight: {removed}"
+        if is_check and not cell.metadata.get("mutations"):
+            yield f"cell {number} asserts, and no mutation shows that it can fail"
+    visible = [cell for cell in cells if "hide-input" not in cell.metadata.get("tags", [])]
+    lines = [sum(map(bool, cell.source.splitlines())) for cell in visible]  # blank ones aside
+    median = statistics.median(lines)
+    if not 3 <= median <= 7:
+        yield f"the median of the visible cells is {median} lines, not about five"
+
+
+@pytest.mark.parametrize("source", NOTEBOOKS)
+def test_code_is_short_visible_and_checked(source):
+    faults = list(faults_of_code(code_cells(source)))
+    assert not faults, "\n".join(faults)
+    theorems = (ROOT / "book" / f"{source}.md").read_text("utf-8").count("{prf:theorem}")
+    assert sum("mutations" in cell.metadata for cell in code_cells(source)) >= theorems
+
+
+def test_bad_cells_are_noticed():
+    def cell(source, **metadata):
+        return nbformat.v4.new_code_cell(source, metadata=metadata)
+
+    cells = [
+        cell("x = 1" + " + 1" * 20),
+        cell("pass\n" * 16),
+        cell("fig, ax = plots.figure()"),
+        cell("x = 1", tags=["hide-input"], mystnb={"code_prompt_show": PROMPT}),
+        cell("plots.figure()", tags=["hide-input"]),
+        cell("x = 1", tags=["remove-cell"]),
+        cell("assert True"),
+    ]
+    faults = list(faults_of_code(cells))
+    assert [fault.split()[1] for fault in faults] == [*"1234567", "median"], faults
+
+
+def mutants(source):
+    for number, cell in enumerate(code_cells(source)):
+        if cell.metadata.get("mutations"):
+            yield pytest.param(source, number, id=f"{source}-cell{number + 1}")
+
+
+@pytest.mark.parametrize("source, number", [m for source in NOTEBOOKS for m in mutants(source)])
+def test_check_cell_notices_slips(monkeypatch, source, number):
+    monkeypatch.setenv("FSNOTES_STATIC", "1")
+    monkeypatch.setattr("fsnotes.explore.explore", lambda *args, **options: None)
+    matplotlib.use("Agg")
+    *before, checking = [cell.source for cell in code_cells(source)[: number + 1]]
+    space = {"display": lambda *args: None}
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        warnings.simplefilter("ignore")  # a page may show one
+        for cell in before:
+            exec(cell, space)
+        kept = keep(space)
+        exec(checking, space)
+        for mutation in code_cells(source)[number].metadata["mutations"]:
+            old, arrow, new = mutation.partition(" -> ")
+            assert arrow and checking.count(old) == 1, f"{old} has to stand once in the cell"
+            space.clear()
+            space.update(keep(kept))
+            with pytest.raises(AssertionError):
+                exec(checking.replace(old, new), space)
+                pytest.fail(f"the check does not notice {mutation}")
+    matplotlib.pyplot.close("all")
+
+
+def keep(space):
+    """A copy of what cells have made so far, for a run must not change the next one's data."""
+    copies, memo = {}, {}
+    for name, value in space.items():
+        try:
+            copies[name] = copy.deepcopy(value, memo)
+        except TypeError:  # a module
+            copies[name] = value
+    return copies
