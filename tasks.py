@@ -6,10 +6,12 @@ the folder .venv and installs the versions locked in requirements.txt.
 """
 
 import argparse
+import contextlib
 import hashlib
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,7 +37,6 @@ PLATFORMS = {
     "linux-arm": [f"manylinux_2_{n}_aarch64" for n in (39, 34, 28, 27, 24, 17)]
     + ["manylinux2014_aarch64"],
     "macos": ["macosx_15_0_arm64", "macosx_15_0_universal2"],
-    "macos-intel": ["macosx_15_0_x86_64", "macosx_15_0_universal2"],
     "windows": ["win_amd64"],
 }
 MARKERS = {
@@ -43,8 +44,7 @@ MARKERS = {
     "macos": {"sys_platform": "darwin", "platform_system": "Darwin", "os_name": "posix"},
     "windows": {"sys_platform": "win32", "platform_system": "Windows", "os_name": "nt"},
 }
-MACHINES = {"linux": "x86_64", "linux-arm": "aarch64", "macos": "arm64"}
-MACHINES.update({"macos-intel": "x86_64", "windows": "AMD64"})
+MACHINES = {"linux": "x86_64", "linux-arm": "aarch64", "macos": "arm64", "windows": "AMD64"}
 
 
 def fail(message):
@@ -57,7 +57,8 @@ def python():
 
 def clean_environment():
     """What child processes see: nothing of the user's own Python, Jupyter or matplotlib set-up."""
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    foreign = ("PYTHON", "JUPYTER", "IPYTHON", "MPL")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     env.update(
         PYTHONNOUSERSITE="1",
         PYTHONUTF8="1",
@@ -68,6 +69,21 @@ def clean_environment():
         PIP_DISABLE_PIP_VERSION_CHECK="1",
     )
     return env
+
+
+@contextlib.contextmanager
+def alone():
+    """Wait until no other command installs or builds in this folder."""
+    with open(ROOT / ".tasks.lock", "w") as file:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def run(*arguments):
@@ -85,19 +101,21 @@ def run(*arguments):
 
 
 def stamp(*parts):
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+    return hashlib.sha256(b"\0".join(parts)).hexdigest().encode()
 
 
 def install(offline=None):
     """Make .venv with the locked packages, unless it is there and up to date."""
-    packages = stamp(LOCK.read_bytes(), sys.version.encode())
+    packages = stamp(LOCK.read_bytes(), sys.version.encode(), str(ROOT).encode())
     package = stamp(*((ROOT / name).read_bytes() for name in ("pyproject.toml", VERSION)))
-    installed = STAMP.read_text().split() if STAMP.is_file() else []
-    if installed != [packages, package]:
+    with alone():
+        installed = STAMP.read_bytes().split() if STAMP.is_file() else []
         if installed[:1] != [packages]:
             install_packages(offline)
-        pip_install(0, ["--no-index", "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
-        STAMP.write_text(f"{packages}\n{package}\n")
+        if installed != [packages, package]:
+            local = ["--no-index", "--no-deps", "--no-build-isolation", "-e", str(ROOT)]
+            pip_install(0, local, offline)
+            STAMP.write_bytes(packages + b"\n" + package + b"\n")
 
 
 def install_packages(offline):
@@ -115,13 +133,17 @@ def install_packages(offline):
     if Path(sys.prefix).resolve() == VENV.resolve():
         fail("the packages have changed: leave the environment (deactivate) and run this again")
     started = time.monotonic()
-    subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
+    if VENV.is_file():
+        fail(f"{VENV.name} is a file: delete it")
+    make = [sys.executable, "-m", "venv", "--clear", str(VENV)]
+    if subprocess.run(make, env=clean_environment()).returncode:
+        fail(f"{VENV} cannot be made: is there room on the disk, and may you write there?")
     locked = sum("==" in line for line in LOCK.read_text().splitlines())
-    pip_install(locked, [*source, "--require-hashes", "-r", str(LOCK)])
+    pip_install(locked, [*source, "--require-hashes", "-r", str(LOCK)], offline)
     print(f"Installed in {time.monotonic() - started:.0f} s.")
 
 
-def pip_install(expected, arguments):
+def pip_install(expected, arguments, offline):
     """Run pip with one line of progress; its own words go to a log that a failure shows."""
     BUILD.mkdir(exist_ok=True)
     log = BUILD / "install.log"
@@ -151,9 +173,12 @@ def pip_install(expected, arguments):
         print("\r" + 60 * " " + "\r", end="")
     if pip.returncode:
         print(*log.read_text(encoding="utf-8").splitlines()[-12:], sep="\n")
+        where = log.relative_to(ROOT)
+        if offline is not None:
+            fail(f"the wheels in {offline} do not suffice ({where} has all that pip said)")
         fail(
-            f"the packages could not be installed ({log.relative_to(ROOT)} has all that pip said); "
-            "without a network, use book --offline DIR"
+            f"the packages could not be installed ({where} has all that pip said); without a "
+            "network, use book --offline DIR"
         )
 
 
@@ -164,18 +189,46 @@ def book(arguments):
     install(arguments.offline)
     started = time.monotonic()
     kernel = BUILD / "ipython" / "profile_default" / "ipython_kernel_config.py"
-    kernel.parent.mkdir(parents=True, exist_ok=True)
-    kernel.write_text("c.IPKernelApp.log_level = 40\n")  # no advice on transport at every start
-    jupyter_book = "from jupyter_book.cli.main import main; main()"
-    try:
-        run("-c", jupyter_book, "build", ".", "-W", "-n", "--keep-going", "-q")
-    except SystemExit:
-        # a page that warned is written all the same: forget it, or the next build would pass
-        shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
-        print("tasks.py: the book was not built cleanly: see the warnings above", file=sys.stderr)
-        raise
+    with alone():
+        kernel.parent.mkdir(parents=True, exist_ok=True)
+        kernel.write_text("c.IPKernelApp.log_level = 40\n")  # no advice on transport each time
+        clean_build = build_site()
+        if not clean_build:
+            # a page that warned is written all the same: forget it, or the next build would pass
+            shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
+    if not clean_build:
+        for log in sorted((SITE / "reports").rglob("*.err.log")):
+            plain = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text(encoding="utf-8"))
+            reason = plain.strip().splitlines()[-1]
+            print(f"{log.name.partition('.')[0]}: {reason}", file=sys.stderr)
+        fail("the book was not built cleanly: see the warnings above")
     print(f"The book is built ({time.monotonic() - started:.0f} s). Open it:")
     print(f"  {SITE / 'index.html'}")
+
+
+def build_site():
+    """Run jupyter-book, showing its pages and warnings; its own closing words only on failure."""
+    program = "from jupyter_book.cli.main import main; main()"
+    options = ["build", ".", "-W", "-n", "--keep-going", "-q"]
+    command = [python(), "-c", program, *options]
+    said = []
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    ) as building:
+        for line in building.stdout:
+            if line.startswith("  book/"):
+                print(line, end="", flush=True)
+            else:
+                said.append(line)
+    if building.returncode:
+        print("".join(said), file=sys.stderr)
+    return building.returncode == 0
 
 
 def serve(arguments):
@@ -191,8 +244,8 @@ def serve(arguments):
 
     try:
         server = http.server.ThreadingHTTPServer(("127.0.0.1", arguments.port), Handler)
-    except OSError as error:
-        fail(f"port {arguments.port} cannot be used ({error.strerror}): choose another with --port")
+    except (OSError, OverflowError) as error:
+        fail(f"port {arguments.port} cannot be used ({error}): choose another with --port")
     print(f"http://127.0.0.1:{server.server_address[1]}/  (Ctrl-C ends it)", flush=True)
     try:
         server.serve_forever()
@@ -203,19 +256,25 @@ def serve(arguments):
 def lab(arguments):
     install(arguments.offline)
     # double-click on a page opens the notebook, not its text
+    # and leaves its text alone until it is saved
     viewers = {"markdown": "Jupytext Notebook", "myst": "Jupytext Notebook"}
     settings = VENV / "share" / "jupyter" / "lab" / "settings"
     settings.mkdir(parents=True, exist_ok=True)
     overrides = {
-        "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": viewers},
+        "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": viewers, "autosave": False},
         "@jupyterlab/apputils-extension:notification": {
             "fetchNews": "false",
             "checkForUpdates": False,
         },
     }
     (settings / "overrides.json").write_text(json.dumps(overrides))
-    run("-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", "--LabApp.default_url=/lab/tree/book",
-        *arguments.rest)  # fmt: skip
+    command = ["-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}"]
+    command += ["--LabApp.default_url=/lab/tree/book", *arguments.rest]
+    if os.name == "nt":
+        run(*command)
+    # in this process, so that a signal to end reaches the server
+    os.chdir(ROOT)
+    os.execve(python(), [python(), *command], clean_environment())
 
 
 # ---------------------------------------------------------------- checking
@@ -349,11 +408,17 @@ def wheelhouse(arguments):
     files = list(folder.iterdir())
     size = sum(file.stat().st_size for file in files) / 1e6
     print(f"{len(files)} files, {size:.0f} MB in {folder}")
-    print(f"Copy it beside the project and run: python3 tasks.py book --offline {folder.name}")
+    print("On the other machine: python3 tasks.py book --offline PATH, the path of its copy there")
 
 
 def clean(arguments):
-    folders = [BUILD, DIST, *ROOT.glob(".*_cache"), *ROOT.glob("[a-z]*/**/__pycache__")]
+    folders = [
+        BUILD,
+        DIST,
+        *ROOT.glob(".*_cache"),
+        ROOT / ".hypothesis",
+        *ROOT.glob("[a-z]*/**/__pycache__"),
+    ]
     for folder in folders + ([VENV] if arguments.all else []):
         if folder.is_dir():
             shutil.rmtree(folder)
@@ -421,7 +486,12 @@ def main():
     if rest and arguments.command not in ("test", "lab"):
         fail(f"{arguments.command} does not know {' '.join(rest)}: see {arguments.command} --help")
     arguments.rest = [argument for argument in rest if argument != "--"]
-    arguments.function(arguments)
+    try:
+        arguments.function(arguments)
+    except KeyboardInterrupt:
+        fail("interrupted; the next run goes on from here")
+    except (OSError, subprocess.CalledProcessError) as error:
+        fail(str(error))
 
 
 if __name__ == "__main__":

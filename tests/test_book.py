@@ -290,6 +290,7 @@ def faults_of(page, without=()):
 
 
 def test_site_has_all_pages_and_no_others():
+    assert PAGES, "there is no site yet: run  python3 tasks.py book"
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
     assert PAGES == sorted(["search.html", *(f"{p}.html" for p in [toc["root"], *chapters])])

@@ -6,13 +6,12 @@ import subprocess
 import sys
 import venv
 import zipfile
-from pathlib import Path
 
 import nbformat
 import pytest
+from conftest import ROOT, SITE
 
-ROOT = Path(__file__).resolve().parents[1]
-NOTEBOOKS = sorted((ROOT / "_build" / "html" / "_sources").rglob("*.ipynb"))
+NOTEBOOKS = sorted((SITE / "_sources").rglob("*.ipynb"))
 WHEELHOUSE = os.environ.get("FSNOTES_WHEELHOUSE")
 
 RUN = """
@@ -80,6 +79,17 @@ def test_notebook_runs_in_a_fresh_folder_with_the_wheel_alone(notebook, elsewher
     cells = [cell.source for cell in nbformat.read(copy, as_version=4).cells]
     explorers = len(re.findall(r"^explore\(", "\n".join(cells), re.M))
     assert told == f"{explorers} live widgets\n"
+
+
+def test_dist_writes_the_wheel_and_a_site_that_opens_anywhere():
+    run(sys.executable, "tasks.py", "dist", cwd=ROOT)
+    wheels = list((ROOT / "dist").glob("fsnotes-*.whl"))
+    archive = ROOT / "dist" / "site.zip"
+    assert len(wheels) == 1 and sorted([*wheels, archive]) == sorted((ROOT / "dist").iterdir())
+    names = zipfile.ZipFile(archive).namelist()
+    site = {p.relative_to(SITE).as_posix() for p in SITE.rglob("*") if p.is_file()}
+    assert {name.partition("/")[2] for name in names} == site - {".buildinfo"}
+    assert {name.partition("/")[0] for name in names} == {"feature-selection-notes"}
 
 
 def test_every_executed_page_offers_its_notebook():

@@ -152,7 +152,7 @@ def test_pages_follow_the_code_and_only_the_code(project):
 
     edit(project / "_toc.yml", ", {file: book/more}", "")
     build(project)
-    assert not (site / "book" / "more.html").exists()
+    assert not list(site.rglob("more.*"))
 
 
 def test_an_edit_during_the_build_is_not_lost(project):
@@ -168,23 +168,54 @@ def test_an_edit_during_the_build_is_not_lost(project):
 
 def test_scripts_are_loaded_once_and_none_asks_a_server(project):
     html, _, _ = build(project)
-    assert html.count("togglebutton.js") == 1
+    assert html.count("togglebutton.js") == html.count("let toggleHintShow") == 1
     assert "thebe" not in html.lower()
     mathjax = project / "_build" / "html" / "_static" / "mathjax"
     size = sum(file.stat().st_size for file in mathjax.rglob("*") if file.is_file())
     assert size < 2e6
 
 
+def commanded(project, call):
+    """Let a copy of the commands work in a project, with the environment of the tests."""
+    for name in ("tasks.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, project)
+    code = "import sys, tasks; tasks.install = lambda offline=None: None; "
+    code += "tasks.python = lambda: sys.executable; "
+    code += f"parsed = tasks.parser().parse_args(['book']); {call}"
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, timeout=120
+    )
+
+
+def write_cell(project, code):
+    header, _, _ = PAGE.partition("```{code-cell}")
+    cell = f"```{{code-cell}} python\n{code}\n```\n"
+    (project / "book" / "page.md").write_text(header + cell)
+
+
+def test_a_failing_cell_is_named_with_its_reason(project):
+    write_cell(project, "assert 1 > 2, 'not the answer'")
+    done = commanded(project, "tasks.book(parsed)")
+    assert done.returncode == 1
+    assert "page: AssertionError: not the answer" in done.stderr
+
+
+def test_nothing_of_the_user_s_set_up_reaches_a_page(project, monkeypatch):
+    monkeypatch.setenv("PYTHONOPTIMIZE", "1")
+    monkeypatch.setenv("PYTHONPATH", str(project / "nowhere"))
+    monkeypatch.setenv("MPLBACKEND", "nonsense")
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(project))
+    write_cell(project, "import matplotlib.pyplot\nassert 1 > 2")
+    done = commanded(project, "tasks.book(parsed)")
+    assert "page: AssertionError" in done.stderr
+
+
 def test_a_warning_fails_the_next_build_too(project):
-    shutil.copy(ROOT / "tasks.py", project)
-    shutil.copy(ROOT / "pyproject.toml", project)
-    shutil.copy(ROOT / "fsnotes" / "__init__.py", project / "fsnotes")
-    (project / ".venv").symlink_to(ROOT / ".venv", target_is_directory=True)
-    (project / "book" / "page.md").write_text("# Page\n\n## Part\n\n{ref}`nowhere`\n")
+    page = "# Page\n\n## Part\n\n{ref}`nowhere` {py:func}`no.such`\n"
+    (project / "book" / "page.md").write_text(page)
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "tasks.py", "book"], cwd=project, capture_output=True, text=True
-        )
+        done = commanded(project, "tasks.book(parsed)")
         assert done.returncode == 1
         assert "undefined label: 'nowhere'" in done.stderr
+        assert "reference target not found: no.such" in done.stderr
         assert "not built cleanly" in done.stderr

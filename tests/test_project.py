@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import importlib.util
 import json
 import os
 import pkgutil
@@ -69,6 +70,12 @@ def test_import_is_light():
     code = f"import sys, fsnotes; print(*[m for m in {heavy} if m in sys.modules])"
     done = run(sys.executable, "-c", code)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done
+
+
+def test_lock_holds_what_is_asked_for():
+    asked = (ROOT / "requirements.in").read_text(encoding="utf-8").splitlines()
+    for requirement in map(Requirement, (a for a in asked if a and not a.startswith("#"))):
+        assert LOCKED[requirement.name.replace("_", "-")] in requirement.specifier, requirement
 
 
 def test_lock_has_hashes_and_no_addresses():
@@ -190,6 +197,99 @@ def test_no_network_is_said_with_the_remedy(tmp_path):
     assert not (tmp_path / ".venv" / "installed.txt").exists()
 
 
+# ---------------------------------------------------------------- an environment of its own
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    """The commands in a folder of their own, with pip and venv replaced by a note of the call."""
+    copy_of_the_commands(tmp_path)
+    specification = importlib.util.spec_from_file_location("toy_tasks", tmp_path / "tasks.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    module.calls = []
+    monkeypatch.setattr(module, "install_packages", lambda offline: module.calls.append("all"))
+    monkeypatch.setattr(module, "pip_install", lambda *args: module.calls.append("package"))
+    module.VENV.mkdir()
+    return module
+
+
+def calls_of_install(module):
+    module.calls.clear()
+    module.install()
+    return module.calls
+
+
+def test_packages_are_installed_once_and_again_when_something_changed(toy, monkeypatch):
+    assert calls_of_install(toy) == ["all", "package"]
+    assert calls_of_install(toy) == []
+    (toy.ROOT / "pyproject.toml").write_text("[project]")
+    assert calls_of_install(toy) == ["package"]
+    toy.LOCK.write_text("numpy==1")
+    assert calls_of_install(toy) == ["all", "package"]
+    monkeypatch.setattr(sys, "version", "3.99")
+    assert calls_of_install(toy) == ["all", "package"]
+    toy.STAMP.write_bytes(b"\xff\xfe")
+    assert calls_of_install(toy) == ["all", "package"]
+
+
+def test_a_moved_project_is_installed_again(toy, monkeypatch):
+    calls_of_install(toy)
+    monkeypatch.setattr(toy, "ROOT", toy.ROOT / "." / ".." / toy.ROOT.name)
+    assert calls_of_install(toy) == ["all", "package"]
+
+
+def test_commands_see_nothing_of_the_user_s_set_up(toy, monkeypatch):
+    for name in ("PYTHONPATH", "PYTHONOPTIMIZE", "MPLBACKEND", "JUPYTER_PATH", "IPYTHONDIR"):
+        monkeypatch.setenv(name, "theirs")
+    monkeypatch.setenv("PIP_CERT", "kept")
+    environment = toy.clean_environment()
+    assert "theirs" not in environment.values()
+    assert environment["PYTHONNOUSERSITE"] == "1" and environment["PIP_CERT"] == "kept"
+
+
+def test_two_commands_wait_for_each_other(tmp_path):
+    copy_of_the_commands(tmp_path)
+    code = "import tasks, time; "
+    code += "exec('with tasks.alone():\\n print(1, flush=True); time.sleep(.4); print(2)')"
+    command = [sys.executable, "-c", code]
+    with open(tmp_path / "log", "a") as log:
+        pair = [subprocess.Popen(command, cwd=tmp_path, stdout=log) for _ in range(2)]
+        assert [process.wait(timeout=60) for process in pair] == [0, 0]
+    assert (tmp_path / "log").read_text().split() == ["1", "2", "1", "2"]
+
+
+def test_clean_removes_what_was_built_and_nothing_else(toy):
+    built = ["_build/html/index.html", "dist/a.whl", ".pytest_cache/a", ".hypothesis/a"]
+    built += ["fsnotes/__pycache__/a.pyc", "book/_ext/__pycache__/a.pyc"]
+    for name in built + [".venv/pyvenv.cfg"]:
+        (toy.ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+        (toy.ROOT / name).touch()
+    kept = {"fsnotes/__init__.py", "pyproject.toml", "requirements.txt", "tasks.py"}
+    toy.clean(toy.parser().parse_args(["clean"]))
+    left = {p.relative_to(toy.ROOT).as_posix() for p in toy.ROOT.rglob("*") if p.is_file()}
+    assert left == kept | {".venv/pyvenv.cfg"}
+    toy.clean(toy.parser().parse_args(["clean", "--all"]))
+    assert not toy.VENV.exists()
+
+
+def test_interruption_and_full_disks_are_said_in_one_line(toy, monkeypatch, capsys):
+    for error, words in [
+        (KeyboardInterrupt(), "interrupted"),
+        (OSError(28, "No space left on device"), "No space left"),
+    ]:
+
+        def break_off(arguments, error=error):
+            raise error
+
+        break_off.__name__ = "clean"
+        monkeypatch.setattr(toy, "clean", break_off)
+        monkeypatch.setattr(sys, "argv", ["tasks.py", "clean"])
+        with pytest.raises(SystemExit) as left:
+            toy.main()
+        assert words in str(left.value) and "\n" not in str(left.value)
+
+
 # ---------------------------------------------------------------- lock and wheelhouse
 
 
@@ -282,6 +382,14 @@ def test_lab_opens_pages_as_notebooks():
         settings = json.loads(fetch(f"{address}/lab/api/settings/{plugin}?token=t"))
         viewers = settings["schema"]["properties"]["defaultViewers"]["default"]
         assert viewers["markdown"] == "Jupytext Notebook"
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])
+def test_browser_tests_may_be_skipped_only_outside_ci(tmp_path, ci, outcome):
+    environment = {**os.environ, "CI": ci, "PATH": str(tmp_path)}
+    only = "tests/test_book.py::test_search_dialog_opens_by_key"
+    done = run(sys.executable, "-m", "pytest", "-q", only, env=environment)
+    assert outcome in done.stdout and "no Chromium, Chrome or Edge found" in done.stdout
 
 
 # ---------------------------------------------------------------- benchmarks

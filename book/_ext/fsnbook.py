@@ -134,14 +134,22 @@ def tidy_scripts(app, page, template, context, doctree):
     context["css_files"] = [css for css in context["css_files"] if "thebe" not in str(css)]
 
 
+def forget_failures(app):
+    shutil.rmtree(Path(app.outdir) / "reports", ignore_errors=True)
+
+
 def remove_leftovers(app, error):
-    """Delete pages that no longer exist."""
+    """Delete what earlier builds left, and what only a debugger would load."""
     if error or app.builder.format != "html":
         return
     site = Path(app.outdir)
-    for page in (site / "book").rglob("*.html"):
-        if page.relative_to(site).with_suffix("").as_posix() not in app.env.found_docs:
-            page.unlink()
+    for folder in (site / "book", site / "_sources" / "book"):
+        for file in folder.rglob("*.*"):
+            page = "book" / file.relative_to(folder).with_suffix("")
+            if page.as_posix() not in app.env.found_docs:
+                file.unlink()
+    for file in (site / "_static").rglob("*.map"):
+        file.unlink()
 
 
 # ------------------------------------------------------- what the reader gets
@@ -178,7 +186,13 @@ def mend_markup(app, page, template, context, doctree):
         return
     # a name that hides what the fold says of itself, and ids that every proof repeats
     body = context["body"].replace(' aria-label="Toggle hidden content"', "")
-    body = re.sub(r'(<(?:div|section)\b[^<>]*) id="(?:proof|[a-z]+-content)"', r"\1", body)
+    for opening in (
+        '<div class="proof admonition" id="proof">',
+        '<section id="exercise-content">',
+        '<section id="solution-content">',
+    ):
+        body = body.replace(opening, opening.partition(" id=")[0] + ">")
+    body = re.sub(r'(<section class="[a-z]+-content") id="proof-content"', r"\1", body)
     body = body.replace('role="doc-biblioentry"', 'role="listitem"')  # a deprecated role
     body = re.sub(r"(Solution to)(<a [^>]*>) ", r"\1 \2", body)  # the space was underlined
     # no line ends with the bracket before a formula or begins with the full stop after it
@@ -216,6 +230,7 @@ def setup(app):
     app.add_js_file(None, body=CLOSE_CONTENTS)
     app.connect("config-inited", choose_execution_cache)
     app.connect("config-inited", silence_thebe)
+    app.connect("builder-inited", forget_failures)
     reading = Reading()
     app.connect("source-read", reading.start)
     app.connect("env-updated", reading.finish)
