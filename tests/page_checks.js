@@ -228,12 +228,35 @@ globalThis.pageChecks = (() => {
         const alt = image.alt.trim();
         if (!alt || /\.(png|svg|jpe?g)$/.test(alt))
           faults.push(`a picture has the alternative text "${alt}"`);
+        if (!image.naturalWidth) faults.push(`${alt} shows nothing`);
         if (style.backgroundColor !== "rgb(255, 255, 255)")
           faults.push(`${alt} stands on ${style.backgroundColor}`);
         if (style.filter !== "none") faults.push(`${alt} is filtered: ${style.filter}`);
         if (shown > 480.5 && !isCover) faults.push(`${alt} is ${shown} px wide`);
         return faults;
       });
+    },
+
+    /* Code, captions, tables and menus included. */
+    letters() {
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      const small = new Set();
+      while (walker.nextNode()) {
+        const parent = walker.currentNode.parentElement;
+        const isFormula = parent.closest("mjx-container, script, style, noscript");
+        if (!walker.currentNode.data.trim() || isFormula || !isShown(parent)) continue;
+        const size = parseFloat(getComputedStyle(parent).fontSize);
+        if (size < 11.5) small.add(`${name(parent)} has letters of ${size} px`);
+      }
+      return [...small];
+    },
+
+    /* What printing shows of text: dark ink on white, whatever the screen's mode. */
+    ink() {
+      const found = prose().map((node) => node.parentElement).concat(all("pre span, pre"));
+      return found
+        .filter((element) => isShown(element) && contrast(element) < 4.5)
+        .map((element) => `${name(element)} has a contrast of ${contrast(element).toFixed(2)}`);
     },
 
     folds() {

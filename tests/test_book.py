@@ -199,12 +199,17 @@ def check_axe_finds_nothing(page):
     return page.evaluate("e => pageChecks.axe(e)", AXE_EXCEPTIONS)
 
 
-FAILED = "; await new Promise(done => document.querySelector('img[alt=lost]').onerror = done)"
+def lose(address):
+    """A script that waits for a picture which cannot be loaded."""
+    return (
+        "await new Promise(done => { const lost = new Image(); lost.onerror = done;"
+        f" lost.src = '{address}'; }})"
+    )
 
 
 @check(
-    append('<img src="http://example.invalid/" alt="lost">') + FAILED,
-    append('<img src="missing.png" alt="lost">') + FAILED,
+    lose("http://example.invalid/"),
+    lose("missing.png"),
     "console.error('a script complains')",
     "setTimeout(() => { throw new Error('a script fails') })",
 )
@@ -265,6 +270,7 @@ DOT = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAI
 
 @check(
     append(f'<img src="{DOT}" alt="_images/a1.png">'),
+    "document.querySelector('.fsn-explorer img').src = 'data:image/png;base64,'",
     append(f'<img src="{DOT}" alt="grey" style="background: #eee !important">'),
     append(f'<img src="{DOT}" alt="dim" style="filter: brightness(.8) !important">'),
     append(
@@ -274,6 +280,14 @@ DOT = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAI
 )
 def check_pictures(page):
     return page.evaluate("pageChecks.pictures()")
+
+
+@check(
+    style("article pre { font-size: 6px !important }"),
+    style("figcaption { font-size: 6px !important }"),
+)
+def check_letters_are_large_enough(page):
+    return page.evaluate("pageChecks.letters()")
 
 
 @check("document.querySelector('details.hide .collapsed').textContent = 'Show code cell source'")
@@ -384,12 +398,36 @@ def test_front_door_leads_to_the_book(reader, address):
     page.wait_for_url("**/book/index.html")
 
 
-def test_paper_shows_the_text_alone(reader, served):
-    page = visit(reader(700), served + "book/how-to-read.html")
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_paper_shows_the_text_alone(reader, served, mode):
+    page = visit(reader(700, mode), served + "book/how-to-read.html")
     page.emulate_media(media="print")
     for part in [".bd-sidebar-primary", ".bd-header-article", ".fsn-controls", "summary"]:
         assert not page.locator(part).first.is_visible(), part
-    assert page.evaluate("pageChecks.overflow()") == []
+    assert page.evaluate("pageChecks.overflow().concat(pageChecks.ink())") == []
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.emulate_media(media="screen")
+
+
+FOCUS = """() => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+    const place = document.activeElement.outerHTML.slice(0, 120);
+    return [outlineStyle !== "none" && parseFloat(outlineWidth) >= 2, place];
+}"""
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_focus_is_seen_wherever_the_tab_key_leads(reader, served, mode):
+    page = visit(reader(1280, mode), served + "book/how-to-read.html")
+    places = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        is_seen, place = page.evaluate(FOCUS)
+        places.append(place)
+        assert is_seen, place
+    text = " ".join(places)
+    for part in ("primary-toggle", "dropdown-toggle", "theme-switch", 'type="range"', "toggle-button"):
+        assert part in text, part
 
 
 # ---------------------------------------------------------------- explorers
@@ -403,10 +441,18 @@ STATE = """figure => ({
 })"""
 
 
+LOADED = """async figure => {
+    const image = figure.querySelector("img");
+    await image.decode();
+    return image.naturalWidth;
+}"""
+
+
 def assert_moves(figure, action):
     before = figure.evaluate(STATE)
     action()
     after = figure.evaluate(STATE)
+    assert figure.evaluate(LOADED) > 0
     assert [part for part in before if before[part] == after[part]] == []
     assert after["outputs"] == after["spoken"]
 
