@@ -23,13 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "DatasetInfo",
-    "available",
-    "class_digests",
-    "download",
-    "load",
-]
+__all__ = ["DatasetInfo", "available", "download", "load"]
 
 OPENML_DESCRIPTION = "https://www.openml.org/api/v1/json/data/{id}"
 PACKAGED = ("sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic")
@@ -286,7 +280,7 @@ def _download(name, source=None, timeout=60.0):
 def cache_folder():
     """Return the folder of downloaded sets: FSNOTES_CACHE, or the platform's user cache."""
     if chosen := os.environ.get("FSNOTES_CACHE"):
-        return Path(chosen).expanduser()
+        return Path(os.path.expanduser(chosen))
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
         base = Path(local) if local else Path.home() / "AppData" / "Local"
@@ -460,7 +454,9 @@ def _read_large(name, fetch):
 
 
 def _candidate_files(name):
-    folders = [Path(folder).expanduser()] if (folder := os.environ.get("FSNOTES_DATA")) else []
+    # expanduser of os.path keeps a name that it does not know, that of Path raises
+    folder = os.environ.get("FSNOTES_DATA")
+    folders = [Path(os.path.expanduser(folder))] if folder else []
     return [folder / f"{name}.npz" for folder in [*folders, cache_folder()]]
 
 
@@ -504,6 +500,8 @@ def _verify(name, X, y, where, remedy):
         raise _damaged(
             where, f"{name} has X {shape} and y {shape[:1]}, found {X.shape} and {y.shape}", remedy
         )
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise _damaged(where, "some labels are missing (NaN)", remedy)
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if sorted(counts) != sorted(entry["counts"]):
         raise _damaged(
@@ -554,8 +552,10 @@ def _parse_npz(path, where, remedy):
     except MemoryError:
         raise
     except Exception as error:
-        # zip, zlib and numpy raise many kinds of exception for a damaged archive
-        raise _damaged(where, f"not a readable .npz file ({error})", remedy) from error
+        # zip, zlib and numpy raise many kinds of exception for a damaged archive, some of which
+        # advise to load it unsafely
+        reason = "no archive of plain arrays" if "pickle" in str(error) else error
+        raise _damaged(where, f"not a readable .npz file ({reason})", remedy) from error
 
 
 def _parse_csv(lines, where, remedy):
@@ -637,9 +637,9 @@ def _fetch(name, address, path, timeout, md5=None):
 
     from tqdm import tqdm
 
-    request = urllib.request.Request(address, headers={"User-Agent": "fsnotes"})
     received, digest = 0, hashlib.md5(usedforsecurity=False)
     try:
+        request = urllib.request.Request(address, headers={"User-Agent": "fsnotes"})
         with urllib.request.urlopen(request, timeout=timeout) as answer, open(path, "wb") as file:
             announced = answer.headers.get("Content-Length")
             announced = int(announced) if announced else None

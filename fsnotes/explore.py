@@ -48,7 +48,8 @@ def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids
         Resolution of the pictures: by default 200 for up to 30 of them, else 150 for up to 45.
     **grids
         One or two parameters, each with its values: increasing numbers or different strings.
-        Whole numbers stay whole; the live slider of a geometric grid is logarithmic.
+        Whole numbers stay whole; the live slider of a geometric grid of other numbers is
+        logarithmic. In the page at least 20 frames must have texts that differ.
 
     Returns
     -------
@@ -67,6 +68,9 @@ def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids
     >>> explore.explore(draw, alt=describe, n=range(1, 21))
     Explorer(n=1)
     """
+    for role, function in (("draw", draw), ("alt", alt)):
+        if not callable(function):
+            raise TypeError(f"{role}={function!r}; pass a function of the parameters")
     dials = _dials(grids, labels or {}, units or {}, start or {})
     explorer = Explorer(draw, alt, dials, dpi)
     if _is_live():
@@ -289,6 +293,8 @@ def _dials(grids, labels, units, start):
 
 def _grid(name, grid):
     allowed = "at least two values: increasing finite numbers, or different strings"
+    if isinstance(grid, str) or np.ndim(grid) > 1 or not np.iterable(grid):
+        raise ValueError(f"{name}={grid!r}; a grid takes {allowed}")
     values = [value.item() if hasattr(value, "item") else value for value in grid]
     kinds = {type(value) for value in values}
     if kinds == {int, float}:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from itertools import combinations
+from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -239,7 +240,7 @@ class Picture:
     """
 
     def __init__(self, data, alt):
-        if not isinstance(alt, str) or not alt.strip():
+        if not isinstance(alt, str) or not any(map(str.isalnum, alt)):
             raise ValueError(
                 f"alt={alt!r}: a figure needs a non-empty alternative text; "
                 "say what it shows, with the numbers computed"
@@ -250,6 +251,10 @@ class Picture:
 
     def __repr__(self):
         return f"Picture({self.alt!r})"
+
+    def save(self, path):
+        """Write the PNG to a file, as a script may want to."""
+        Path(path).write_bytes(self.data)
 
     def _repr_png_(self):
         return self.data

@@ -426,7 +426,13 @@ def test_focus_is_seen_wherever_the_tab_key_leads(reader, served, mode):
         places.append(place)
         assert is_seen, place
     text = " ".join(places)
-    for part in ("primary-toggle", "dropdown-toggle", "theme-switch", 'type="range"', "toggle-button"):
+    for part in (
+        "primary-toggle",
+        "dropdown-toggle",
+        "theme-switch",
+        'type="range"',
+        "toggle-button",
+    ):
         assert part in text, part
 
 

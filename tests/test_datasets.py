@@ -21,12 +21,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from fsnotes import datasets
-from fsnotes.datasets import (
-    available,
-    class_digests,
-    download,
-    load,
-)
+from fsnotes.datasets import available, class_digests, download, load
 
 DATA = Path(datasets.__file__).parent / "data"
 NAMES = list(available())
@@ -360,10 +355,11 @@ def one_label(X, y):
         (lambda X, y: {"X": X[:, :2], "y": y}, r"X \(40, 3\).*found \(40, 2\)"),
         (lambda X, y: {"X": X, "y": y[:, None]}, r"y \(40,\), found .*\(40, 1\)"),
         (lambda X, y: {"X": X}, "no array named y"),
+        (lambda X, y: {"X": X, "y": np.where(y == "no", 0.0, np.nan)}, r"missing \(NaN\)"),
         (lambda X, y: {"X": X.astype(object), "y": y}, "not a readable .npz"),
         (lambda X, y: {"X": X.astype(str) + "?", "y": y}, "not a readable .npz"),
     ],
-    ids=["value", "labels", "label", "shape", "column", "missing", "pickle", "strings"],
+    ids=["value", "labels", "label", "shape", "column", "array", "NaN", "pickle", "strings"],
 )
 def test_wrong_content_is_refused(stand_in, own_file, change, complaint):
     X, y = stand_in
@@ -371,6 +367,32 @@ def test_wrong_content_is_refused(stand_in, own_file, change, complaint):
     with pytest.raises(ValueError, match=complaint) as caught:
         load("madelon")
     assert str(own_file) in str(caught.value) and "unset FSNOTES_DATA" in str(caught.value)
+    assert "unsafe" not in str(caught.value)
+
+
+def test_a_home_that_does_not_exist_is_a_folder_without_the_file(stand_in, monkeypatch):
+    monkeypatch.setenv("FSNOTES_DATA", "~nobody-of-that-name/data")
+    with pytest.raises(FileNotFoundError, match="nobody-of-that-name"):
+        load("madelon")
+
+
+def test_a_complete_copy_takes_its_place_in_one_step(stand_in, tmp_path, monkeypatch):
+    X, y = stand_in
+    moves = []
+
+    def replace(source, target):
+        moves.append((Path(source).parent.parent, Path(target)))
+        with np.load(source) as arrays:
+            assert np.array_equal(arrays["X"], X)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(datasets.os, "replace", replace)
+    with serving({"/x.npz": npz_of(X, y)}) as (base, _):
+        with pytest.raises(OSError, match="Input/output error"):
+            download("colon", base + "/x.npz")
+    # from within the cache folder, since only there a move is one step
+    assert moves == [(tmp_path / "cache", tmp_path / "cache" / "colon.npz")]
+    assert left_behind(tmp_path) == []
 
 
 @pytest.mark.parametrize("share", [0, 0.3, 0.9], ids=["empty", "third", "most"])
@@ -423,6 +445,11 @@ def test_sets_without_openml_copy_ask_for_an_address(stand_in):
 def test_odd_sources_are_refused(stand_in, source):
     with pytest.raises(ValueError, match="neither an OpenML id"):
         download("madelon", source)
+
+
+def test_an_address_that_is_none_is_refused(stand_in):
+    with pytest.raises(ConnectionError, match="could not be fetched from http://"):
+        download("madelon", "http://[::1.npz")
 
 
 def test_load_never_touches_the_network(stand_in, own_file, monkeypatch):

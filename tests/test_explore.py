@@ -285,6 +285,9 @@ def test_numbers_are_written_shortly(value, grid, expected):
         ({"k": []}, {}, "at least two values"),
         ({"k": [0.0, np.inf]}, {}, "finite"),
         ({"k": ["a", "a"]}, {}, "different strings"),
+        ({"k": "abc"}, {}, "k='abc'; a grid takes"),
+        ({"k": 3}, {}, "k=3; a grid takes"),
+        ({"k": np.ones((3, 3))}, {}, "a grid takes"),
         ({"k": ["a", 1]}, {}, "increasing finite numbers, or different strings"),
         ({"k": range(20)}, {"start": {"k": 0.5}}, "start has k=0.5; take one of the grid"),
         ({"k": range(20)}, {"labels": {"q": "Q"}}, r"labels names \['q'\]; the parameters are"),
@@ -294,6 +297,23 @@ def test_numbers_are_written_shortly(value, grid, expected):
 def test_errors_say_what_came_and_what_is_allowed(grids, options, message):
     with pytest.raises(ValueError, match=message):
         explore.explore(draw, alt=describe, **{"dpi": 50, **options, **grids})
+
+
+@pytest.mark.parametrize("functions", [{"draw": "f"}, {"alt": "text"}])
+def test_what_is_no_function_is_refused(functions):
+    arguments = {"draw": draw, "alt": describe, **functions}
+    with pytest.raises(TypeError, match="pass a function of the parameters"):
+        explore.explore(**arguments, k=range(20))
+
+
+def test_markup_in_names_and_values_stays_text():
+    nasty = '<b title="x">&'
+    values = [f"{number} {nasty}" for number in range(20)]
+    explorer = explore.explore(
+        draw, alt=describe, labels={"k": nasty}, units={"k": nasty}, k=values, dpi=50
+    )
+    assert "<b" not in explorer.html().replace("&lt;b", "")
+    assert explorer.html().count("&lt;b title=&quot;x&quot;&gt;&amp;") >= 6
 
 
 @pytest.mark.parametrize(("count", "dpi"), [(30, 200), (31, 150), (45, 150)])

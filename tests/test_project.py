@@ -376,6 +376,8 @@ def test_lab_opens_pages_as_notebooks():
     with running("lab", *options) as address:
         page = "book/how-to-read.md"
         notebook = json.loads(fetch(f"{address}/api/contents/{page}?type=notebook&token=t"))
+        for source in sorted((ROOT / "book").glob("*.md")):
+            fetch(f"{address}/api/contents/book/{source.name}?type=notebook&token=t")
         kinds = {cell["cell_type"] for cell in notebook["content"]["cells"]}
         assert kinds == {"code", "markdown"}
         plugin = "@jupyterlab/docmanager-extension:plugin"
