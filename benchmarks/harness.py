@@ -43,6 +43,7 @@ def ratio(comparison):
 def report(comparisons, quick):
     """Print one table; return the names of the comparisons below their floor."""
     width = max(len(f"{c.name} / {c.yardstick}") for c in comparisons)
+    print("The ratio is what the yardstick costs over what ours does; below its floor it fails.")
     print(f"{'ours / yardstick':{width}}  {'ours':>10}  {'yardstick':>10}  {'ratio':>7}  floor")
     slow = []
     for comparison in comparisons:

@@ -140,12 +140,15 @@ def make_moments(n_samples=50, n_features=1000, n_informative=10, *, law="printe
     and variance 1 the largest worst-case accuracy is k / (k + 1), which reaches 0.9 at exactly
     nine features, and a larger bound asks for more features, as the paper reports. It does not
     fully explain the accuracies: a nearest-centroid rule learned from fifty such rows is right
-    about 95 times in 100. This law is a guess, and the paper says nothing of the kind. The toy
+    about 94 times in 100. This law is a guess, and the paper says nothing of the kind. The toy
     problem of Weston et al., which the printed law resembles, has means i for i = 1, 2, 3, but
     shows each group of informative features in part of the rows only.
 
     References
     ----------
+    L. Yang, R. Ju, A DC programming approach for feature selection in the minimax probability
+    machine, section 4.2.
+
     J. Weston, A. Elisseeff, B. Schoelkopf, M. Tipping, Use of the zero norm with linear models
     and kernel methods, Journal of Machine Learning Research 3, 1439-1461, 2003.
 

@@ -86,7 +86,11 @@ def test_dist_writes_the_wheel_and_a_site_that_opens_anywhere():
     wheels = list((ROOT / "dist").glob("fsnotes-*.whl"))
     archive = ROOT / "dist" / "site.zip"
     assert len(wheels) == 1 and sorted([*wheels, archive]) == sorted((ROOT / "dist").iterdir())
-    names = zipfile.ZipFile(archive).namelist()
+    entries = zipfile.ZipFile(archive).infolist()
+    # packed, and with one date, so that the same site gives the same archive
+    assert {entry.date_time for entry in entries} == {(1980, 1, 1, 0, 0, 0)}
+    assert {entry.compress_type for entry in entries} == {zipfile.ZIP_DEFLATED}
+    names = [entry.filename for entry in entries]
     site = {p.relative_to(SITE).as_posix() for p in SITE.rglob("*") if p.is_file()}
     assert {name.partition("/")[2] for name in names} == site - {".buildinfo"}
     assert {name.partition("/")[0] for name in names} == {"feature-selection-notes"}

@@ -381,9 +381,10 @@ def test_live_slider_fits_the_grid(live, grid, kind, ends, between):
         points.append(k)
         return draw(k=k)
 
-    explorer = explore.explore(recorded, alt=describe, dpi=50, k=grid)
+    words = {"labels": {"k": "steepness"}, "units": {"k": "mm"}}
+    explorer = explore.explore(recorded, alt=describe, dpi=50, k=grid, **words)
     slider = explorer.sliders["k"]
-    assert type(slider).__name__ == kind
+    assert type(slider).__name__ == kind and slider.description == "steepness (mm)"
     for value in (between, ends[1], ends[0]):
         slider.value = value
         if kind == "FloatLogSlider":

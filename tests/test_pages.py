@@ -116,6 +116,8 @@ def test_notebook_is_offered_without_outputs(source):
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.source for cell in code] == [cell.source for cell in code_cells(source)]
     assert not any(cell.outputs or cell.execution_count for cell in code)
+    words = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert not re.findall(r"\{(?:cite|doc|eq|numref)[^}]*\}`", words)
 
 
 @pytest.mark.parametrize("source", NOTEBOOKS)

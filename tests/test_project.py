@@ -259,6 +259,18 @@ def test_two_commands_wait_for_each_other(tmp_path):
     assert (tmp_path / "log").read_text().split() == ["1", "2", "1", "2"]
 
 
+def test_testing_builds_first_and_hands_over_what_pytest_needs(toy, monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(toy, "book", lambda arguments: calls.append("book"))
+    monkeypatch.setattr(toy, "run", lambda *command: calls.append(command))
+    monkeypatch.setenv("FSNOTES_WHEELHOUSE", "unset by the end of this test")
+    argv = ["tasks.py", "test", "--offline", str(tmp_path), "-k", "one"]
+    monkeypatch.setattr(sys, "argv", argv)
+    toy.main()
+    assert calls == ["book", ("-m", "pytest", "-k", "one")]
+    assert os.environ["FSNOTES_WHEELHOUSE"] == str(tmp_path)
+
+
 def test_clean_removes_what_was_built_and_nothing_else(toy):
     built = ["_build/html/index.html", "dist/a.whl", ".pytest_cache/a", ".hypothesis/a"]
     built += ["fsnotes/__pycache__/a.pyc", "book/_ext/__pycache__/a.pyc"]
@@ -417,6 +429,7 @@ def test_a_benchmark_below_its_floor_fails(capsys, monkeypatch):
 def test_benchmarks_stay_above_half_their_floors():
     done = run(sys.executable, "tasks.py", "bench", "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "import fsnotes" in done.stdout and "explorer frame" in done.stdout
 
 
 # ---------------------------------------------------------------- what the README promises
@@ -430,6 +443,8 @@ def test_readme_lines_run_on_a_table_of_ones_own(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", readme(), re.S)
     data = fsnotes.load("sonar", as_frame=True)
     table = data.data.assign(label=data.target_names[data.target])
+    table["a perfect column"] = data.target
+    table["constant"], table["name"] = 1.0, "row " + table.index.astype(str)
     table.to_csv(tmp_path / "mine.csv", index=False)
     # the guarantee itself: one threshold a column, both classes at least as good as the bound
     check = """
@@ -438,13 +453,23 @@ middle = (one.mean() * two.std(ddof=0) + two.mean() * one.std(ddof=0)) / (
 side = (two.mean() - one.mean()).apply(lambda gap: 1 if gap > 0 else -1)
 for rows, sign in ((one, -1), (two, 1)):
     share = (sign * side * (rows - middle) > 0).mean()
-    assert (share >= bound[share.index] - 1e-12).all()
-assert bound.iloc[0] > 0.1
+    assert (share[bound.index[:-1]] >= bound.iloc[:-1] - 1e-12).all()
+assert bound.iloc[-1] == 1 and bound.index[-1] == "a perfect column"
+assert len(bound) == 10 and bound.iloc[0] > 0.05
 """
     done = run(sys.executable, "-c", "import matplotlib; matplotlib.use('Agg')\n" + code + check,
                cwd=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert len([line for line in code.splitlines() if line]) <= 10
+    lines = [line for line in code.splitlines() if line and "import" not in line]
+    assert len(lines) <= 10
+
+
+def test_readme_counts_the_data_sets():
+    sets = fsnotes.available()
+    large = [name for name in sets if name in fsnotes.datasets.OPENML_IDS]
+    said = re.search(r"and (\w+) other data sets come ready to use, (\w+) larger", readme())
+    assert said.groups() == ("six", "six") and f"all {len(sets)}." in readme()
+    assert (len(sets) - len(large), len(large)) == (7, 6)
 
 
 def test_readme_names_what_exists():

@@ -155,6 +155,32 @@ def remove_leftovers(app, error):
 # ------------------------------------------------------- what the reader gets
 
 
+def spell_out(env, page, text):
+    """Write out what only the book resolves: citations, numbers and titles of pages."""
+    entries = env.domaindata["cite"]["bibdata"].data.entries
+    numbers = {
+        label.removeprefix("equation-"): (kind, ".".join(map(str, number)))
+        for kind, labelled in env.toc_fignumbers.get(page, {}).items()
+        for label, number in labelled.items()
+    }
+    words = {"figure": "Fig. {}", "table": "Table {}", "displaymath": "({})"}
+
+    def written(match):
+        role, target = match.groups()
+        if role.startswith("cite") and target in entries:
+            names = [" ".join(person.last_names) for person in entries[target].persons["author"]]
+            name = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+            year = entries[target].fields["year"]
+            return f"{name} ({year})" if role == "cite:t" else f"({name}, {year})"
+        if role == "doc":
+            path = (Path(page).parent / target).as_posix()
+            return env.titles[path].astext() if path in env.titles else match[0]
+        kind, number = numbers.get(target, (None, None))
+        return match[0] if kind is None else words.get(kind, kind.title() + " {}").format(number)
+
+    return re.sub(r"\{(cite:t|cite|doc|eq|numref|prf:ref)\}`([^`<>]+)`", written, text)
+
+
 def offer_notebook(app, page, template, context, doctree):
     """Put the page's notebook, without outputs, behind the theme's download button."""
     executed = Path(app.outdir).parent / "jupyter_execute" / f"{page}.ipynb"
@@ -164,6 +190,8 @@ def offer_notebook(app, page, template, context, doctree):
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+        else:
+            cell.source = spell_out(app.env, page, cell.source)
     target = Path(app.outdir) / "_sources" / f"{page}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
