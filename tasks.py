@@ -412,13 +412,8 @@ def wheelhouse(arguments):
 
 
 def clean(arguments):
-    folders = [
-        BUILD,
-        DIST,
-        *ROOT.glob(".*_cache"),
-        ROOT / ".hypothesis",
-        *ROOT.glob("[a-z]*/**/__pycache__"),
-    ]
+    folders = [BUILD, DIST, ROOT / ".hypothesis", ROOT / "__pycache__"]
+    folders += [*ROOT.glob(".*_cache"), *ROOT.glob("[a-z]*/**/__pycache__")]
     for folder in folders + ([VENV] if arguments.all else []):
         if folder.is_dir():
             shutil.rmtree(folder)

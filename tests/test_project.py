@@ -251,7 +251,9 @@ def test_commands_see_nothing_of_the_user_s_set_up(toy, monkeypatch):
 def test_two_commands_wait_for_each_other(tmp_path):
     copy_of_the_commands(tmp_path)
     code = "import tasks, time; "
-    code += "exec('with tasks.alone():\\n print(1, flush=True); time.sleep(.4); print(2)')"
+    code += (
+        "exec('with tasks.alone():\\n print(1, flush=True); time.sleep(.4); print(2, flush=True)')"
+    )
     command = [sys.executable, "-c", code]
     with open(tmp_path / "log", "a") as log:
         pair = [subprocess.Popen(command, cwd=tmp_path, stdout=log) for _ in range(2)]
@@ -273,7 +275,7 @@ def test_testing_builds_first_and_hands_over_what_pytest_needs(toy, monkeypatch,
 
 def test_clean_removes_what_was_built_and_nothing_else(toy):
     built = ["_build/html/index.html", "dist/a.whl", ".pytest_cache/a", ".hypothesis/a"]
-    built += ["fsnotes/__pycache__/a.pyc", "book/_ext/__pycache__/a.pyc"]
+    built += ["__pycache__/a.pyc", "fsnotes/__pycache__/a.pyc", "book/_ext/__pycache__/a.pyc"]
     for name in built + [".venv/pyvenv.cfg"]:
         (toy.ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         (toy.ROOT / name).touch()
