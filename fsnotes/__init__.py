@@ -8,10 +8,12 @@ from fsnotes.generators import (
     make_twonorm,
     make_wide,
 )
+from fsnotes.moments import ClassMoments
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ClassMoments",
     "available",
     "download",
     "load",
