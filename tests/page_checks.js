@@ -104,6 +104,16 @@ globalThis.pageChecks = (() => {
       return faults;
     },
 
+    /* A long text in a column of a few letters. */
+    slivers() {
+      return all("td, dt, dd, p, li", article()).flatMap((element) => {
+        const width = element.getBoundingClientRect().width;
+        const words = element.textContent.trim().length;
+        const isSliver = isShown(element) && words > 40 && width < 80;
+        return isSliver ? [`${name(element)} is squeezed into ${width.toFixed()} px`] : [];
+      });
+    },
+
     marginNotes() {
       if (innerWidth > 400) return [];
       const kinds = "aside.margin, div.margin, figure.margin, .cell.tag_margin";
@@ -184,7 +194,7 @@ globalThis.pageChecks = (() => {
     },
 
     markup() {
-      const raw = /\$|\\\(|\\\[|\\begin\{|\{[a-z]+(:[a-z]+)*\}[`\s]|^\s*:::|\]\(|\*\*|``/;
+      const raw = /\$|\\\(|\\\[|\\begin\{|\{[a-z]+(:[a-z]+)*\}[`\s]|\{[#.]?\w+=|^\s*:::|\]\(|\*\*|``/;
       return prose()
         .filter((node) => raw.test(node.data))
         .map((node) => `raw markup: "${node.data.trim().slice(0, 60)}"`);

@@ -158,6 +158,11 @@ def check_tables_scroll_and_have_at_most_six_columns(page):
     return page.evaluate("pageChecks.tables()")
 
 
+@check(append("<div style='width: 60px'><p>" + "long words " * 6 + "</p></div>"))
+def check_no_text_is_squeezed(page):
+    return page.evaluate("pageChecks.slivers()")
+
+
 @check(
     style("article aside.margin { float: right !important; width: 40% !important }")
     + ";"
@@ -239,7 +244,16 @@ def check_maths_is_typeset(page):
 
 
 @check(
-    *map(append, ["<p>$$ x</p>", "<p>{prf:ref}\\`a\\`</p>", "<p>:::{note}</p>", r"<p>\\(x\\)</p>"])
+    *map(
+        append,
+        [
+            "<p>{width=100%}</p>",
+            "<p>$$ x</p>",
+            "<p>{prf:ref}\\`a\\`</p>",
+            "<p>:::{note}</p>",
+            r"<p>\\(x\\)</p>",
+        ],
+    )
 )
 def check_no_raw_markup(page):
     return page.evaluate("pageChecks.markup()")
