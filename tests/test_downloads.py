@@ -86,6 +86,9 @@ def test_dist_writes_the_wheel_and_a_site_that_opens_anywhere():
     wheels = list((ROOT / "dist").glob("fsnotes-*.whl"))
     archive = ROOT / "dist" / "site.zip"
     assert len(wheels) == 1 and sorted([*wheels, archive]) == sorted((ROOT / "dist").iterdir())
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = float(re.search(r"site.zip` \(about ([\d.]+) MB\)", readme)[1])
+    assert 0.8 * said < archive.stat().st_size / 1e6 < 1.2 * said
     entries = zipfile.ZipFile(archive).infolist()
     # packed, and with one date, so that the same site gives the same archive
     assert {entry.date_time for entry in entries} == {(1980, 1, 1, 0, 0, 0)}
