@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-__all__ = ["ClassMoments"]
+__all__ = ["ClassMoments", "MomentPair"]
 
 BLOCK_ROWS, BLOCK_ELEMENTS = 4096, 10**6
 
@@ -175,6 +175,7 @@ class ClassMoments:
         return copied
 
     def _filled(self, index=None):
+        """All parts, or one, that have rows."""
         if self._parts is None:
             raise ValueError("there are no moments yet; call partial_fit or from_data")
         for number, part in enumerate(self._parts):
@@ -231,6 +232,106 @@ class ClassMoments:
     def variances(self):
         """Variance of each feature within each class, of shape (n_classes, n_features)."""
         return np.array([part.variances() for part in self._filled()])
+
+    def deviations(self, weights):
+        """Standard deviations along weights of shape (n_weights, n_features), one row each.
+
+        Returns
+        -------
+        ndarray of shape (n_weights, n_classes)
+        """
+        used = np.flatnonzero(weights.any(axis=0))
+        return np.array([part.deviations(used, weights[:, used]) for part in self._filled()]).T
+
+
+class MomentPair:
+    """Gap of the means and covariances of two classes, in units of one's choice.
+
+    Class 1, index 0 here, is ``classes_[1]``. A covariance is held as a matrix, or as a factor
+    where the class has fewer rows than features; nothing of features by features is formed then.
+
+    Attributes
+    ----------
+    gap : ndarray of shape (n_features,)
+        Mean of class 1 less mean of class 2.
+    ridge : ndarray of shape (n_features,)
+        Added to the variances.
+    """
+
+    def __init__(self, gap, covariances=None, factors=None, ridge=0.0):
+        self.gap = np.asarray(gap, dtype=float)
+        self._matrices = covariances or (None, None)
+        self._factors = factors or (None, None)
+        self.ridge = np.broadcast_to(np.asarray(ridge, dtype=float), self.gap.shape)
+
+    @classmethod
+    def from_moments(cls, moments, features, unit, ridge=0.0):
+        """The pair of two-class `moments` on some features, each measured in its `unit`."""
+        matrices, factors = [None, None], [None, None]
+        everything = len(features) == moments.n_features_in_
+        for index, part in enumerate(reversed(moments._filled())):
+            if part.scatter is None:
+                factors[index] = part.centered_rows(None if everything else features)
+                factors[index] /= unit
+            else:
+                scatter = part.scatter if everything else part.scatter[np.ix_(features, features)]
+                matrices[index] = scatter / part.weight / unit / unit[:, None]
+        return cls(moments.gap()[features] / unit, matrices, factors, ridge)
+
+    @property
+    def is_wide(self):
+        """Whether both covariances are factors of fewer rows in all than there are features."""
+        heights = [len(self.gap) if f is None else len(f) for f in self._factors]
+        return sum(heights) < len(self.gap)
+
+    def factor_rows(self):
+        """The two factors, one above the other, without the ridge."""
+        return np.vstack(self._factors)
+
+    def times(self, index, features, weights):
+        """Product of covariance `index` with weights on some features, of shape (n_features,)."""
+        if self._factors[index] is None:
+            product = self._matrices[index][:, features] @ weights
+        else:
+            factor = self._factors[index]
+            product = (factor[:, features] @ weights) @ factor
+        product[features] += self.ridge[features] * weights
+        return product
+
+    def block(self, index, features):
+        """Covariance `index` of some features."""
+        if self._factors[index] is None:
+            block = self._matrices[index][features[:, None], features]
+        else:
+            columns = self._factors[index][:, features]
+            block = columns.T @ columns
+        block.flat[:: len(block) + 1] += self.ridge[features]
+        return block
+
+    def variances(self):
+        """Variances of both classes, of shape (2, n_features), ridge included."""
+        found = [
+            np.diag(matrix) if factor is None else np.einsum("ij,ij->j", factor, factor)
+            for matrix, factor in zip(self._matrices, self._factors, strict=True)
+        ]
+        return np.array(found) + self.ridge
+
+    def subset(self, features):
+        """The pair of these features alone."""
+        blocks = [self.block(index, features) for index in (0, 1)]
+        return MomentPair(self.gap[features], blocks)
+
+    def deviations(self, features, weights):
+        """Standard deviation of each class along the weights."""
+        found = []
+        for matrix, factor in zip(self._matrices, self._factors, strict=True):
+            if factor is None:
+                square = weights @ matrix[features[:, None], features] @ weights
+            else:
+                # by the norm, or a direction without variance would show the root of rounding
+                square = ((factor[:, features] @ weights) ** 2).sum()
+            found.append(square + self.ridge[features] @ weights**2)
+        return np.sqrt(np.maximum(found, 0))
 
 
 class _Part:
@@ -329,13 +430,25 @@ class _Part:
         origin = _near(rows, weights)
         return origin, _mean(rows - origin, weights)
 
-    def centered_rows(self):
+    def centered_rows(self, features=None):
         """Rows of the factor: centred, weighed, divided by the root of the weight."""
         origin, offset = self.location()
-        roots = [1 if w is None else np.sqrt(w)[:, None] for _, w in self.chunks]
-        chunks = zip(self.chunks, roots, strict=True)
-        scaled = [(rows - origin - offset) * root for (rows, _), root in chunks]
-        return np.vstack(scaled) / np.sqrt(self.weight)
+        if features is not None:
+            origin, offset = origin[features], offset[features]
+        scaled = []
+        for rows, weights in self.chunks:
+            rows = (rows if features is None else rows[:, features]) - origin
+            rows -= offset
+            root = 1 if weights is None else np.sqrt(weights)[:, None]
+            rows *= root / np.sqrt(self.weight)
+            scaled.append(rows)
+        return scaled[0] if len(scaled) == 1 else np.vstack(scaled)
+
+    def deviations(self, features, weights):
+        if self.scatter is None:
+            return np.linalg.norm(self.centered_rows(features) @ weights.T, axis=0)
+        block = self.scatter[features[:, None], features] / self.weight
+        return np.sqrt(np.maximum((weights @ block * weights).sum(axis=1), 0))
 
     def variances(self):
         if self.scatter is not None:

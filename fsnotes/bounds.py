@@ -1,0 +1,266 @@
+"""The bound of Chebyshev and Cantelli: what means and covariances promise of a linear machine."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+__all__ = ["Frontier", "Machine", "delta", "kappa", "least_features", "minimax"]
+
+# of the margin between the means, the least part that a class without variance gets
+LEAST_SHARE = 1e-6
+# of a unit variance, what the features before leave of it: 1e-8, far from rounding
+SURELY_REGULAR = 1e-4
+
+
+def kappa(delta):
+    """Standard deviations between a mean and the boundary for which accuracy `delta` is certain.
+
+    Parameters
+    ----------
+    delta : float or array-like
+        In [0, 1].
+
+    Returns
+    -------
+    float or ndarray
+        ``sqrt(delta / (1 - delta))``; infinity at 1.
+
+    Examples
+    --------
+    >>> from fsnotes.bounds import delta, kappa
+    >>> float(kappa(0.8)), float(delta(2))
+    (2.0, 0.8)
+    """
+    delta = np.asarray(delta, dtype=float)
+    with np.errstate(divide="ignore"):
+        return np.sqrt(delta / (1 - delta))[()]
+
+
+def delta(kappa):
+    """Accuracy that is certain at `kappa` standard deviations; the inverse of `kappa`."""
+    kappa = np.asarray(kappa, dtype=float)
+    with np.errstate(divide="ignore", over="ignore"):
+        return (1 / (1 + kappa**-2.0))[()]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Weights with a margin of one between the class means, and what they promise.
+
+    Attributes
+    ----------
+    weights : ndarray
+        With ``gap @ weights == 1``.
+    deviations : ndarray of shape (2,)
+        Standard deviations of both classes along the weights.
+    kappa : float
+        ``1 / deviations.sum()``: standard deviations between each mean and the boundary.
+    shares : ndarray of shape (2,)
+        How the margin is divided between the classes by the boundary.
+    mixture : float
+        The place on the frontier, see `Frontier`.
+    """
+
+    weights: np.ndarray
+    deviations: np.ndarray
+    kappa: float
+    shares: np.ndarray
+    mixture: float
+
+
+class Frontier:
+    """All machines for which no other promises more to one class and no less to the other.
+
+    They are ``w(m) = (m S1 + (1 - m) S2)^-1 d`` with ``kappa1 = m s1`` and ``kappa2 = (1 - m) s2``,
+    for m from 0 to 1. One eigendecomposition; then O(n) a point.
+
+    O(n^3) time and O(n^2) memory, or O(N^2 n) and O(N n) if there are fewer rows N than features.
+
+    Parameters
+    ----------
+    pair : MomentPair
+
+    Attributes
+    ----------
+    separating : ndarray or None
+        Weights along which the means differ and neither class varies, where there are such.
+    """
+
+    def __init__(self, pair):
+        self._pair = pair
+        decompose = self._decompose_rows if pair.is_wide else self._decompose
+        within, self._expand, whitened, null = decompose()
+        values, vectors = np.linalg.eigh(within)
+        # variance of class 1 in each direction, where the sum of both variances is 1
+        self._first = np.clip(values, 0, 1)
+        self._gap = vectors.T @ whitened
+        self._vectors = vectors
+        self.separating = None
+        if null is not None:
+            self.separating = null / (pair.gap @ null)
+
+    def _decompose(self):
+        """From matrices of features by features."""
+        pair, everything = self._pair, np.arange(len(self._pair.gap))
+        first = pair.block(0, everything)
+        total = first + pair.block(1, everything)
+        unit = np.sqrt(np.diag(total))
+        unit = np.where(unit > 0, unit, 1)
+        total = total / unit / unit[:, None]
+        gap, null = pair.gap / unit, None
+        try:
+            triangle = np.linalg.cholesky(total)
+        except np.linalg.LinAlgError:
+            triangle = None
+        if triangle is not None and np.diag(triangle).min() > SURELY_REGULAR:
+            # half the time of the eigenvectors, which only near singularity are needed
+            basis = np.linalg.inv(triangle).T / unit[:, None]
+        else:
+            values, vectors = np.linalg.eigh(total)
+            kept = values > _rounding(values)
+            values, vectors = values[kept], vectors[:, kept]
+            null = _outside(gap, vectors @ (vectors.T @ gap))
+            basis = vectors / np.sqrt(values) / unit[:, None]
+        return (
+            basis.T @ first @ basis,
+            lambda coordinates: basis @ coordinates,
+            basis.T @ pair.gap,
+            None if null is None else null / unit,
+        )
+
+    def _decompose_rows(self):
+        """From the rows of both factors, where they are fewer than the features."""
+        pair = self._pair
+        ridged = bool(pair.ridge.any())
+        # where there is a ridge, its units make it a multiple of the identity
+        unit = np.sqrt(pair.ridge if ridged else pair.variances().sum(axis=0))
+        unit = np.where(unit > 0, unit, 1)
+        ridge = 1.0 if ridged else 0.0
+        gap, rows = pair.gap / unit, pair.factor_rows() / unit
+        values, left = np.linalg.eigh(rows @ rows.T)
+        kept = values > _rounding(values)
+        values, left = values[kept], left[:, kept]
+        size = np.sqrt(values)
+        inside = (left.T @ (rows @ gap)) / size  # the gap in the orthonormal basis of the rows
+        null = _outside(gap, (left / size @ inside) @ rows)
+        first = left[: len(pair._factors[0])] * size
+        total = np.sqrt(values + 2 * ridge)
+        within = (first.T @ first + ridge * np.eye(len(values))) / total / total[:, None]
+        whitened = inside / total
+        if ridged and null is not None:
+            # beyond the rows both classes have the variance of the ridge alone
+            length = np.linalg.norm(null)
+            within = np.pad(within, (0, 1))
+            within[-1, -1] = 0.5
+            whitened = np.append(whitened, length / np.sqrt(2 * ridge))
+            beyond, null = null / length / np.sqrt(2 * ridge) / unit, None
+        else:
+            beyond = 0.0
+
+        def expand(coordinates):
+            inner, outer = coordinates[: len(total)], coordinates[len(total) :].sum()
+            return (left @ (inner / total / size)) @ rows / unit + outer * beyond
+
+        return within, expand, whitened, None if null is None else null / unit
+
+    def _kappas(self, mixture):
+        spread = mixture * self._first + (1 - mixture) * (1 - self._first)
+        squares = (self._gap / spread) ** 2
+        first = mixture * np.sqrt(self._first @ squares)
+        return first, (1 - mixture) * np.sqrt((1 - self._first) @ squares)
+
+    def kappas(self, mixture):
+        """The pair (kappa1, kappa2) at a `mixture` strictly between 0 and 1."""
+        return np.array(self._kappas(mixture))
+
+    def machine(self, mixture):
+        """The machine at a `mixture` strictly between 0 and 1; the balance is left as it falls."""
+        spread = mixture * self._first + (1 - mixture) * (1 - self._first)
+        coordinates = self._gap / spread
+        margin = self._gap @ coordinates
+        weights = self._expand(self._vectors @ coordinates) / margin
+        kappas = self.kappas(mixture)
+        deviations = kappas / np.array([mixture, 1 - mixture]) / margin
+        shares = kappas * deviations
+        return Machine(weights, deviations, 1 / deviations.sum(), shares / shares.sum(), mixture)
+
+    def balanced(self):
+        """The minimax probability machine: the largest bound that both classes share."""
+        if self.separating is not None:
+            half = np.array([0.5, 0.5])
+            return Machine(self.separating, np.zeros(2), np.inf, half, 0.5)
+        low, high = 1e-9, 1 - 1e-9
+
+        squares = self._gap**2
+        first, second = self._first * squares, (1 - self._first) * squares
+
+        def unbalance(mixture):
+            """Of the squares of both kappas."""
+            other = 1 - mixture
+            spread = other + (mixture - other) * self._first
+            return (mixture**2 * first - other**2 * second) @ (1 / spread**2)
+
+        if unbalance(low) >= 0:
+            mixture = low
+        elif unbalance(high) <= 0:
+            mixture = high
+        else:
+            mixture = brentq(unbalance, low, high, xtol=1e-15, rtol=1e-14)
+        machine = self.machine(mixture)
+        shares = np.clip(machine.deviations * machine.kappa, LEAST_SHARE, 1 - LEAST_SHARE)
+        return Machine(
+            machine.weights, machine.deviations, machine.kappa, shares / shares.sum(), mixture
+        )
+
+
+def _rounding(values):
+    return 10 * len(values) * np.finfo(float).eps * max(values.max(initial=0), 0)
+
+
+def _outside(gap, projection):
+    """What the projection leaves of the gap, or None if that is rounding."""
+    rest = gap - projection
+    return rest if np.linalg.norm(rest) > 1e-8 * np.linalg.norm(gap) else None
+
+
+def minimax(pair, features=None):
+    """The minimax probability machine of the features given, or of all."""
+    return Frontier(pair if features is None else pair.subset(features)).balanced()
+
+
+def least_features(pair, features, least_kappa=0.0, n_features=1):
+    """Remove features one by one, the one that costs least first, while a bound holds.
+
+    Removal stops when no single feature can go without ``minimax(...).kappa`` falling below
+    `least_kappa`, or when `n_features` are left.
+
+    A bound on the loss comes free with each machine: at a fixed mixture m, with
+    ``M = m S1 + (1 - m) S2`` and ``w = M^-1 d``, feature j takes ``m (1 - m) w_j^2 / (M^-1)_jj``
+    of kappa squared, and another mixture can only do better. So a step costs O(k^3) for k
+    features; the last one, which has to refute every candidate, O(k^4).
+    """
+    features = np.asarray(features)
+    machine = minimax(pair, features)
+    while len(features) > max(n_features, 1):
+        for candidate in np.argsort(_losses(pair, features, machine), kind="stable"):
+            rest = np.delete(features, candidate)
+            if not pair.gap[rest].any():
+                continue
+            smaller = minimax(pair, rest)
+            if smaller.kappa >= least_kappa:
+                features, machine = rest, smaller
+                break
+        else:
+            break
+    return features, machine
+
+
+def _losses(pair, features, machine):
+    """What each feature takes of kappa squared at most, in units of their common factor."""
+    m = machine.mixture
+    matrix = m * pair.block(0, features) + (1 - m) * pair.block(1, features)
+    inverse = np.linalg.pinv(matrix, hermitian=True)
+    weights = inverse @ pair.gap[features]
+    diagonal = np.diag(inverse)
+    return np.divide(weights**2, diagonal, out=np.zeros_like(weights), where=diagonal > 0)

@@ -1,0 +1,37 @@
+"""What can go wrong that a caller may want to catch."""
+
+__all__ = [
+    "InfeasibleBoundError",
+    "SelectionWarning",
+    "SubproblemError",
+    "TrivialBoundWarning",
+]
+
+
+class InfeasibleBoundError(ValueError):
+    """The accuracy bound asked for is more than the moments admit.
+
+    Attributes
+    ----------
+    largest : float
+        The largest bound that they admit.
+    """
+
+    def __init__(self, message, largest):
+        super().__init__(message, largest)
+        self.largest = largest
+
+    def __str__(self):
+        return self.args[0]
+
+
+class SubproblemError(RuntimeError):
+    """A convex problem was not solved to the accuracy that is verified; there is no answer."""
+
+
+class TrivialBoundWarning(UserWarning):
+    """Some direction has no variance within either class, so the bound is 1 and says nothing."""
+
+
+class SelectionWarning(UserWarning):
+    """Features that cannot be selected, or fewer selected than asked for."""

@@ -1,0 +1,457 @@
+"""The bound and its frontier: what means and covariances promise, against their definitions."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fsnotes import ClassMoments, literal, load, make_instance
+from fsnotes.bounds import Frontier, delta, kappa, least_features, minimax
+from fsnotes.moments import MomentPair
+
+
+def definition(X, y, ridge=0.0):
+    """Gap of the means, and covariances of class 1 and class 2."""
+    gap = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    covariances = [np.cov(X[y == c].T, ddof=0).reshape(2 * X.shape[1:]) for c in (1, 0)]
+    return gap, *(S + ridge * np.eye(len(gap)) for S in covariances)
+
+
+def pair_of(X, y, ridge=0.0):
+    n = X.shape[1]
+    return MomentPair.from_moments(ClassMoments.from_data(X, y), np.arange(n), np.ones(n), ridge)
+
+
+def draw(seed, wide=False, ridge=0.0):
+    rng = np.random.default_rng([seed, 3])
+    n = int(rng.integers(20, 50)) if wide else int(rng.integers(1, 15))
+    sizes = rng.integers(3, n // 2 - 1, 2) if wide else rng.integers(n + 3, 4 * n + 20, 2)
+    mix = np.eye(n) + rng.normal(size=(2, n, n)) * rng.uniform(0, 1)
+    X = np.vstack([rng.normal(size=(size, n)) @ m for size, m in zip(sizes, mix, strict=True)])
+    y = np.repeat([0, 1], sizes)
+    X = (X + np.outer(y, rng.normal(size=n))) * 10 ** rng.uniform(-2, 2, n)
+    return X, y, ridge * X.std(axis=0).mean() ** 2
+
+
+def spreads(w, S1, S2):
+    return np.sqrt(np.maximum([w @ S1 @ w, w @ S2 @ w], 0))
+
+
+def best_mixture(gap, S1, S2, steps=200):
+    """Largest of m (1 - m) d'((1 - m) S1 + m S2)^-1 d, which is concave, by ternary search."""
+
+    def value(m):
+        return m * (1 - m) * gap @ np.linalg.solve((1 - m) * S1 + m * S2, gap)
+
+    low, high = 0.0, 1.0
+    for _ in range(steps):
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (a, high) if value(a) < value(b) else (low, b)
+    return value((low + high) / 2)
+
+
+# kappa and delta
+
+
+@given(st.floats(0, 1 - 1e-9))
+def test_kappa_and_delta_are_inverse(d):
+    k = kappa(d)
+    assert k >= 0 and np.isclose(k**2, d / (1 - d), rtol=1e-12)
+    assert np.isclose(delta(k), d, rtol=1e-12, atol=1e-300)
+
+
+def test_ends_and_arrays():
+    assert kappa(0) == 0 and delta(0) == 0 and np.isinf(kappa(1)) and delta(np.inf) == 1
+    assert np.isclose(kappa(0.8), 2) and np.isclose(delta(3), 0.9)
+    grid = np.linspace(0, 0.99, 12).reshape(3, 4)
+    assert np.allclose(delta(kappa(grid)), grid) and kappa(grid).shape == (3, 4)
+    assert (np.diff(kappa(grid.ravel())) > 0).all()
+
+
+def test_the_bound_is_attained():
+    """A law of two points with mean 0 and variance 1 has just 1 / (1 + k^2) at k and beyond."""
+    for k in (0.5, 1, 3):
+        p = 1 / (1 + k**2)
+        points, masses = np.array([k, -1 / k]), np.array([p, 1 - p])
+        assert np.isclose(points @ masses, 0) and np.isclose(points**2 @ masses, 1)
+        assert np.isclose(1 - p, delta(k))
+
+
+# the frontier
+
+
+def scaled_errors(machine, kappas, mixture, gap, S1, S2):
+    """Of the weights, the deviations and the kappas, from the definition of the frontier."""
+    w = np.linalg.solve(mixture * S1 + (1 - mixture) * S2, gap)
+    s1, s2 = spreads(w, S1, S2)
+    unit = np.sqrt(np.diag(S1) + np.diag(S2))
+    wanted = w / (gap @ w)
+    return (
+        abs((machine.weights - wanted) * unit).max() / abs(wanted * unit).max(),
+        abs(kappas / [mixture * s1, (1 - mixture) * s2] - 1).max(),
+        abs(machine.deviations / (np.array([s1, s2]) / (gap @ w)) - 1).max(),
+    )
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["dense", "wide"])
+@given(seed=st.integers(0, 10**6), mixture=st.floats(0.01, 0.99))
+@settings(max_examples=120, deadline=None, derandomize=True)
+def test_points_of_the_frontier(wide, seed, mixture):
+    X, y, ridge = draw(seed, wide, 0.1 if wide else 0)
+    gap, S1, S2 = definition(X, y, ridge)
+    pair = pair_of(X, y, ridge)
+    assert pair.is_wide == wide
+    frontier = Frontier(pair)
+    assert frontier.separating is None
+    machine = frontier.machine(mixture)
+    errors = scaled_errors(machine, frontier.kappas(mixture), mixture, gap, S1, S2)
+    assert max(errors) < 1e-6
+    assert np.isclose(gap @ machine.weights, 1, rtol=1e-9)
+    # what each class gets is what is promised: share of the margin over deviation
+    promised = machine.shares / machine.deviations
+    assert np.isclose(machine.shares.sum(), 1)
+    assert np.isclose(promised[0] / promised[1], np.divide(*frontier.kappas(mixture)), rtol=1e-6)
+    assert np.isclose(machine.kappa, 1 / machine.deviations.sum())
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_nothing_lies_beyond_the_frontier(seed):
+    """No other weights promise more to one class at the kappa of the other."""
+    X, y, _ = draw(seed)
+    gap, S1, S2 = definition(X, y)
+    rng = np.random.default_rng(seed)
+    frontier = Frontier(pair_of(X, y))
+    for mixture in (0.1, 0.5, 0.9):
+        k1, k2 = frontier.kappas(mixture)
+        base = frontier.machine(mixture).weights
+        for size in (0.01, 0.3, 3):
+            w = base + size * rng.normal(size=len(gap)) * abs(base)
+            w = w * np.sign(gap @ w)
+            s1, s2 = spreads(w, S1, S2)
+            # the margin left to class 1 when class 2 gets k2 deviations
+            assert (gap @ w - k2 * s2) / s1 <= k1 * (1 + 1e-9) + 1e-9
+
+
+def test_kappas_move_along_the_frontier():
+    for seed in range(20):
+        X, y, _ = draw(seed)
+        grid = np.linspace(0.01, 0.99, 60)
+        first, second = np.array([Frontier(pair_of(X, y)).kappas(m) for m in grid]).T
+        assert (np.diff(first) >= -1e-12 * first.max()).all()
+        assert (np.diff(second) <= 1e-12 * second.max()).all()
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1, 10])
+def test_rows_give_what_matrices_give(ridge):
+    """Fewer rows than features, through the factors and through covariances."""
+    for seed in range(25):
+        X, y, ridge_here = draw(seed, True, ridge)
+        gap, S1, S2 = definition(X, y, ridge_here)
+        by_rows, by_matrices = (
+            Frontier(pair_of(X, y, ridge_here)),
+            Frontier(MomentPair(gap, [S1, S2])),
+        )
+        if ridge == 0:
+            for found in (by_rows.separating, by_matrices.separating):
+                assert np.isclose(gap @ found, 1)
+                assert spreads(found, S1, S2).max() < 1e-5
+            assert minimax(pair_of(X, y)).kappa == np.inf
+        else:
+            for m in (0.2, 0.5, 0.7):
+                assert np.allclose(by_rows.kappas(m), by_matrices.kappas(m), rtol=1e-7)
+                first, second = by_rows.machine(m), by_matrices.machine(m)
+                size = abs(second.weights * X.std(axis=0)).max()
+                assert np.allclose(
+                    first.weights * X.std(axis=0), second.weights * X.std(axis=0), atol=1e-6 * size
+                )
+            one, other = by_rows.balanced(), by_matrices.balanced()
+            assert np.isclose(one.kappa, other.kappa, rtol=1e-8)
+
+
+def test_rows_of_a_gap_that_they_span():
+    """As wide as can be, but with a gap inside the range of the covariances: nothing separates."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, N = 30, 8
+        rows = rng.normal(size=(2, N, n))
+        rows -= rows.mean(axis=1, keepdims=True)
+        gap = np.concatenate(rows).T @ rng.normal(size=2 * N)
+        X = np.vstack([rows[0], rows[1] + gap])
+        y = np.repeat([0, 1], N)
+        frontier = Frontier(pair_of(X, y))
+        assert frontier.separating is None
+        gap, S1, S2 = definition(X, y)
+        for m in (0.3, 0.6):
+            w = np.linalg.pinv(m * S1 + (1 - m) * S2, rtol=1e-10, hermitian=True) @ gap
+            s1, s2 = spreads(w, S1, S2)
+            assert np.allclose(frontier.kappas(m), [m * s1, (1 - m) * s2], rtol=1e-6)
+            # the weights themselves are free where nothing varies
+            found = frontier.machine(m).weights
+            assert np.isclose(gap @ found, 1)
+            assert np.allclose(spreads(found, S1, S2), np.array([s1, s2]) / (gap @ w), rtol=1e-6)
+        dense = Frontier(MomentPair(gap, [S1, S2]))
+        assert dense.separating is None
+        assert np.isclose(dense.balanced().kappa, frontier.balanced().kappa, rtol=1e-6)
+
+
+def test_a_direction_without_variance_separates():
+    X, y, _ = draw(3)
+    X = np.column_stack([X, X[:, 0] * 2 + y])  # the last less twice the first does not vary
+    machine = minimax(pair_of(X, y))
+    assert machine.kappa == np.inf and (machine.deviations == 0).all()
+    gap, S1, S2 = definition(X, y)
+    assert np.isclose(gap @ machine.weights, 1) and spreads(machine.weights, S1, S2).max() < 1e-5
+    ridged = minimax(pair_of(X, y, 0.01))
+    assert np.isfinite(ridged.kappa)
+
+
+def test_a_direction_without_variance_and_without_gap_does_not():
+    for seed in range(10):
+        X, y, _ = draw(seed)
+        double = np.hstack([X, 3 * X, np.ones((len(X), 1))])
+        frontier, plain = Frontier(pair_of(double, y)), Frontier(pair_of(X, y))
+        assert frontier.separating is None
+        assert np.isclose(frontier.balanced().kappa, plain.balanced().kappa, rtol=1e-7)
+        for m in (0.2, 0.8):
+            assert np.allclose(frontier.kappas(m), plain.kappas(m), rtol=1e-7)
+
+
+# the minimax machine
+
+
+def stationarity(w, gap, S1, S2):
+    """Residual of the conditions of min s1 + s2 with d'w = 1: S1 w / s1 + S2 w / s2 = (s1 + s2) d.
+
+    In units of the deviations, since features have any scale.
+    """
+    s1, s2 = spreads(w, S1, S2)
+    unit = np.sqrt(np.diag(S1) + np.diag(S2))
+    rest = S1 @ w / s1 + S2 @ w / s2 - (s1 + s2) * gap
+    return abs(rest / unit).max() / ((s1 + s2) * abs(gap / unit).max())
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["dense", "wide"])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_the_minimax_machine_is_optimal(wide, seed):
+    X, y, ridge = draw(seed, wide, 0.1 if wide else 0)
+    gap, S1, S2 = definition(X, y, ridge)
+    machine = minimax(pair_of(X, y, ridge))
+    w, s = machine.weights, spreads(machine.weights, S1, S2)
+    assert np.isclose(gap @ w, 1, rtol=1e-9)
+    assert np.allclose(machine.deviations, s, rtol=1e-6)
+    assert np.isclose(machine.kappa, 1 / s.sum(), rtol=1e-6)
+    assert stationarity(w, gap, S1, S2) < 1e-6
+    assert np.allclose(machine.shares / s, machine.kappa, rtol=1e-5)
+    unit = np.sqrt(np.diag(S1) + np.diag(S2))
+    scaled = gap / unit, S1 / np.outer(unit, unit), S2 / np.outer(unit, unit)
+    assert np.isclose(machine.kappa**2, best_mixture(*scaled), rtol=1e-8)
+
+
+def test_the_minimax_machine_is_the_statement():
+    for seed in range(100):
+        X, y = make_instance(seed)
+        gap, S1, S2 = definition(X, y)
+        machine = minimax(pair_of(X, y))
+        w, _, value = literal.mpm(X[y == 1].mean(axis=0), X[y == 0].mean(axis=0), S1, S2)
+        assert np.isclose(machine.deviations.sum(), value, rtol=1e-6)
+        assert np.allclose(machine.weights, w, atol=1e-3 * abs(w).max())
+        assert stationarity(machine.weights, gap, S1, S2) < 1e-8
+
+
+@pytest.mark.parametrize("name", ["sonar", "pima", "wisconsin", "wpbc", "titanic", "wdbc"])
+def test_the_minimax_machine_of_real_data(name):
+    X, y = load(name, return_X_y=True)
+    gap, S1, S2 = definition(X, y)
+    machine = minimax(pair_of(X, y))
+    assert stationarity(machine.weights, gap, S1, S2) < 1e-6
+    s = spreads(machine.weights, S1, S2)
+    assert np.isclose(machine.kappa * s.sum(), 1, rtol=1e-6)
+
+
+def test_equal_covariances_give_half_of_mahalanobis_distance():
+    for seed in range(20):
+        X, y, _ = draw(seed)
+        gap, S, _ = definition(X, y)
+        machine = minimax(MomentPair(gap, [S, S]))
+        distance = np.sqrt(gap @ np.linalg.solve(S, gap))
+        assert np.isclose(machine.kappa, distance / 2, rtol=1e-9)
+        assert np.isclose(delta(machine.kappa), distance**2 / (4 + distance**2), rtol=1e-9)
+        assert np.isclose(machine.mixture, 0.5, atol=1e-6) and np.allclose(machine.shares, 0.5)
+
+
+def test_a_class_that_varies_in_no_direction():
+    """One class of zero variance: all of the margin but a millionth goes to the other."""
+    X, y, _ = draw(5)
+    gap, S, _ = definition(X, y)
+    for index, covariances in enumerate([[0 * S, S], [S, 0 * S]]):
+        machine = minimax(MomentPair(gap, covariances))
+        assert np.isclose(machine.kappa, np.sqrt(gap @ np.linalg.solve(S, gap)), rtol=1e-6)
+        assert 0 < machine.shares[index] < 1e-5 and np.isclose(machine.shares.sum(), 1)
+
+
+def test_one_class_without_variance_along_some_direction():
+    """The direction costs this class nothing, and the other what it varies there."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 4
+        A, B = rng.normal(size=(2, n, n))
+        S1, S2, gap = A @ A.T, B @ B.T, rng.normal(size=n)
+        lost = np.linalg.qr(rng.normal(size=(n, n)))[0][:, 0]
+        flat = np.eye(n) - np.outer(lost, lost)
+        S1 = flat @ S1 @ flat
+        for pair in ([S1, S2], [S2, S1]):
+            machine = minimax(MomentPair(gap, pair))
+            _, _, value = literal.mpm(gap, 0 * gap, *pair)
+            assert np.isclose(machine.deviations.sum(), value, rtol=1e-6)
+            assert np.isclose(gap @ machine.weights, 1)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_singular_covariances_and_copies(seed):
+    X, y, _ = draw(seed)
+    rng = np.random.default_rng(seed)
+    plain = minimax(pair_of(X, y))
+    mixed = X @ rng.normal(size=(X.shape[1], 3))
+    for more in (X[:, :1], X, mixed):
+        machine = minimax(pair_of(np.hstack([X, more]), y))
+        assert np.isclose(machine.kappa, plain.kappa, rtol=1e-5)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_invariances(seed):
+    X, y, _ = draw(seed)
+    rng = np.random.default_rng(seed)
+    n = X.shape[1]
+    machine = minimax(pair_of(X, y))
+    order, unit = rng.permutation(n), 10 ** rng.uniform(-3, 3, n)
+    moved = minimax(pair_of((X * unit)[:, order], y))
+    assert np.isclose(moved.kappa, machine.kappa, rtol=1e-8)
+    size = X.std(axis=0)
+    assert np.allclose(
+        (moved.weights * unit[order]) * size[order],
+        (machine.weights * size)[order],
+        atol=1e-5 * abs(machine.weights * size).max(),
+    )
+    swapped = minimax(pair_of(X, 1 - y))
+    assert np.isclose(swapped.kappa, machine.kappa, rtol=1e-8)
+    assert np.allclose(swapped.shares, machine.shares[::-1], rtol=1e-5, atol=1e-9)
+    assert np.isclose(swapped.mixture, 1 - machine.mixture, atol=1e-5)
+
+
+def test_more_features_never_promise_less():
+    for seed in range(20):
+        X, y = make_instance(seed)
+        pair = pair_of(X, y)
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(X.shape[1])
+        levels = [minimax(pair, np.sort(order[:k])).kappa for k in range(1, len(order) + 1)]
+        assert (np.diff(levels) >= -1e-9).all()
+        assert levels[-1] == minimax(pair).kappa
+        assert levels[-1] > levels[0]
+
+
+# removal
+
+
+@pytest.mark.parametrize("part", [0.3, 0.7, 0.9, 0.999])
+def test_removal_ends_where_no_feature_can_go(part):
+    removed = 0
+    for seed in range(25):
+        X, y = make_instance(seed)
+        pair, everything = pair_of(X, y), np.arange(X.shape[1])
+        need = part * minimax(pair).kappa
+        features, machine = least_features(pair, everything, need)
+        gap, S1, S2 = definition(X, y)
+
+        def level(chosen, gap=gap, S1=S1, S2=S2):
+            block = np.ix_(chosen, chosen)
+            return np.sqrt(best_mixture(gap[chosen], S1[block], S2[block]))
+
+        assert level(features) >= need * (1 - 1e-9)
+        assert np.isclose(machine.kappa, level(features), rtol=1e-7)
+        assert len(machine.weights) == len(features)
+        removed += len(everything) - len(features)
+        if len(features) > 1:
+            for drop in features:
+                assert level(features[features != drop]) < need
+    assert removed > 10
+
+
+def test_removal_is_greedy_by_least_loss_and_ends_near_the_smallest_set():
+    """Each step may take another feature than the best one; in all it is close to exact."""
+    exact = greedy = 0
+    for seed in range(12):
+        X, y = make_instance(seed)
+        pair = pair_of(X, y)
+        need = 0.85 * minimax(pair).kappa
+        features, _ = least_features(pair, np.arange(X.shape[1]), need)
+        greedy += len(features)
+        for size in range(1, len(features) + 1):
+            if any(
+                minimax(pair, np.array(chosen)).kappa >= need
+                for chosen in combinations(range(X.shape[1]), size)
+            ):
+                exact += size
+                break
+    assert exact <= greedy <= 1.25 * exact
+
+
+def test_the_first_to_go_costs_least_by_the_bound_that_comes_free():
+    """The loss at a fixed mixture bounds the loss from above, and orders the candidates."""
+    from fsnotes.bounds import _losses
+
+    for seed in range(20):
+        X, y = make_instance(seed)
+        pair, everything = pair_of(X, y), np.arange(X.shape[1])
+        machine = minimax(pair)
+        m = machine.mixture
+        bound = m * (1 - m) * _losses(pair, everything, machine)
+        left = [minimax(pair, np.delete(everything, j)).kappa for j in everything]
+        assert (machine.kappa**2 - np.square(left) <= bound + 1e-9).all()
+        # tight where covariances are equal
+        same = MomentPair(pair.gap, [pair.block(0, everything)] * 2)
+        machine = minimax(same)
+        bound = 0.25 * _losses(same, everything, machine)
+        left = [minimax(same, np.delete(everything, j)).kappa for j in everything]
+        assert np.allclose(machine.kappa**2 - np.square(left), bound, rtol=1e-5, atol=1e-8)
+        assert least_features(same, everything, 0, len(everything) - 1)[0].tolist() == (
+            np.delete(everything, bound.argmin()).tolist()
+        )
+
+
+def test_removal_down_to_so_many():
+    for seed in range(10):
+        X, y = make_instance(seed)
+        pair = pair_of(X, y)
+        for r in (1, 2, 4):
+            features, machine = least_features(pair, np.arange(X.shape[1]), 0.0, r)
+            assert len(features) == r == len(machine.weights)
+            assert np.isclose(machine.kappa, minimax(pair, features).kappa)
+        features, machine = least_features(pair, [3, 1], 0.0, 5)
+        assert list(features) == [3, 1]
+        assert len(least_features(pair, [2, 4, 0], 0.0, 0)[0]) == 1
+
+
+def test_removal_from_copies_and_features_without_gap():
+    X, y = make_instance(1)
+    n = X.shape[1]
+    pair = pair_of(np.hstack([X, X]), y)
+    features, machine = least_features(pair, np.arange(2 * n), (1 - 1e-7) * minimax(pair).kappa)
+    assert len(features) == n and sorted(features % n) == list(range(n))
+    assert np.isclose(machine.kappa, minimax(pair).kappa, rtol=1e-6)
+    # the only feature with a gap stays, whatever is asked for
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(3, 3))
+    S = A @ A.T + np.eye(3)
+    features, _ = least_features(MomentPair([0.0, 1, 0], [S, 2 * S]), np.arange(3), 0.0, 1)
+    assert list(features) == [1]
+    # nor is it tried where no other can go
+    pair = MomentPair([0.0, 1, 0], [S, 2 * S])
+    features, _ = least_features(pair, np.arange(3), minimax(pair).kappa * (1 - 1e-9))
+    assert list(features) == [0, 1, 2]
