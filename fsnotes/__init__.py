@@ -1,25 +1,32 @@
 """Sparse feature selection: the solvers behind Feature Selection Notes."""
 
-from fsnotes.datasets import available, download, load
-from fsnotes.generators import (
-    make_cross_planes,
-    make_instance,
-    make_moments,
-    make_twonorm,
-    make_wide,
-)
-from fsnotes.moments import ClassMoments
+from importlib import import_module
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ClassMoments",
-    "available",
-    "download",
-    "load",
-    "make_cross_planes",
-    "make_instance",
-    "make_moments",
-    "make_twonorm",
-    "make_wide",
-]
+# A name is imported when it is first used: data sets alone need not wait for scikit-learn.
+_HOMES = {
+    "chebyshev": ["L1MPM", "MPM", "SMPM", "null_delta"],
+    "datasets": ["available", "download", "load"],
+    "generators": [
+        "make_cross_planes",
+        "make_instance",
+        "make_moments",
+        "make_twonorm",
+        "make_wide",
+    ],
+    "moments": ["ClassMoments"],
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    if name not in _HOME:
+        raise AttributeError(f"module 'fsnotes' has no attribute {name!r}")
+    return getattr(import_module(f"fsnotes.{_HOME[name]}"), name)
+
+
+def __dir__():
+    return sorted([*globals(), *__all__])

@@ -385,7 +385,7 @@ def _import_pandas():
 
 def _framed(fields):
     pandas = _import_pandas()
-    data = pandas.DataFrame(fields["data"], columns=list(fields["feature_names"]))
+    data = pandas.DataFrame(fields["data"], columns=np.asarray(fields["feature_names"]).tolist())
     target = pandas.Series(fields["target"], name="target")
     framed = {"data": data, "target": target, "frame": pandas.concat([data, target], axis=1)}
     if "counts" in fields:

@@ -1,0 +1,289 @@
+"""What every estimator shares: validation, classes, support, decision function, summary."""
+
+import numbers
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fsnotes.bounds import delta
+from fsnotes.errors import SelectionWarning, TrivialBoundWarning
+from fsnotes.mm import Result
+from fsnotes.moments import ClassMoments, MomentPair
+
+__all__ = ["MomentClassifier", "SparseClassifier"]
+
+
+class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
+    """A linear machine for two classes that uses few features.
+
+    A subclass sets ``coef_``, ``intercept_``, ``objective_`` and ``result_`` in `fit`.
+    """
+
+    def decision_function(self, X):
+        """Signed score of each row; above 0 is ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return X @ self.coef_[0] + self.intercept_[0]
+
+    def predict(self, X):
+        """Class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int)]
+
+    @property
+    def support_(self):
+        """Mask of the selected features, those whose weight is not zero."""
+        return (self.coef_ != 0).any(axis=0)
+
+    @property
+    def n_selected_(self):
+        """Number of selected features."""
+        return int(self.support_.sum())
+
+    def _get_support_mask(self):
+        check_is_fitted(self)
+        return self.support_
+
+    def summary(self):
+        """The selected features, heaviest first, and what the machine promises.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        scaled = self.coef_[0] * self.scale_
+        chosen = np.flatnonzero(self.support_)
+        chosen = chosen[np.argsort(-abs(scaled[chosen]), kind="stable")]
+        width = max([len("feature"), *(len(str(names[j])) for j in chosen)])
+        lines = [
+            f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
+            *self._promises(),
+            f"{'feature':{width}}  {'weight':>12}  {'weight x sd':>12}",
+        ]
+        lines += [
+            f"{names[j]:{width}}  {self.coef_[0, j]:12.5g}  {scaled[j]:12.5g}" for j in chosen
+        ]
+        return "\n".join(lines)
+
+    def _promises(self):
+        return []
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = False
+        return tags
+
+    def _validated(self, X, y, sample_weight):
+        """Rows, labels and weights, checked; sets ``classes_``."""
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind not in ("binary", "multiclass"):
+            raise ValueError(f"y is {kind}; pass one label for each row")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) == 1:
+            raise ValueError(
+                f"y holds one class, {self.classes_.tolist()[0]!r}; pass rows of two classes"
+            )
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"{len(self.classes_)} classes, {self.classes_.tolist()[:5]}; drop some, or wrap "
+                "the machine in sklearn.multiclass.OneVsRestClassifier"
+            )
+        if isinstance(sample_weight, numbers.Real):
+            sample_weight = np.full(len(y), sample_weight)
+        return X, y, sample_weight
+
+
+class MomentClassifier(SparseClassifier):
+    """A machine that knows means and covariances alone.
+
+    A subclass has the parameters ``ridge`` and ``scale`` and a method ``_solve(pair, costs)`` that
+    returns weights in the units of the pair, the margin of class 1, objective and result.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels of any kind.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y, sample_weight = self._validated(X, y, sample_weight)
+        moments = ClassMoments.from_data(X, y, sample_weight, classes=self.classes_)
+        return self._fit(moments)
+
+    def fit_moments(self, moments):
+        """Fit to the moments of two classes; the cost does not depend on the number of samples.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._take_moments(moments)
+        return self._fit(moments)
+
+    def _take_moments(self, moments):
+        if not isinstance(moments, ClassMoments):
+            raise TypeError(f"{type(moments).__name__}; pass ClassMoments, or call fit(X, y)")
+        if len(getattr(moments, "classes_", ())) != 2:
+            raise ValueError(f"{moments!r}; pass the moments of exactly two classes")
+        self.__dict__.pop("feature_names_in_", None)
+        self.classes_, self.n_features_in_ = moments.classes_, moments.n_features_in_
+
+    def _check_parameters(self):
+        check_real("ridge", self.ridge, 0)
+        check_bool("scale", self.scale)
+
+    def _fit(self, moments):
+        used, unit, pair, costs = self._prepared(moments)
+        weights, share, objective, result = self._solve(pair, costs)
+        self._set_machine(moments, used, unit, weights, share)
+        self.objective_, self.result_ = float(objective), result
+        return self
+
+    def _prepared(self, moments):
+        """Features that vary, their units, the pair in these units, and the costs of weights."""
+        sizes = zip(moments.classes_.tolist(), moments.counts_, moments.weights_, strict=True)
+        for label, count, weight in sizes:
+            if count == 0:
+                raise ValueError(
+                    f"class {label!r} has no rows, or only rows of weight zero; pass positive "
+                    "weights for some"
+                )
+            # one row of weight 2 stands for two equal rows
+            if max(count, weight) < 2:
+                raise ValueError(f"class {label!r} has 1 sample; a covariance needs at least two")
+        gap, variances = moments.gap(), moments.variances()
+        for label, spread in zip(moments.classes_.tolist(), variances, strict=True):
+            if not spread.any():
+                warnings.warn(
+                    f"the samples of class {label!r} are all equal, so its bound is 1 and says "
+                    "nothing; pass more samples, or ridge=1e-3",
+                    TrivialBoundWarning,
+                    stacklevel=4,
+                )
+        shares = moments.weights_ / moments.weights_.sum()
+        unit = np.sqrt(shares @ variances)
+        self._warn_of_constant(np.flatnonzero((unit == 0) & (gap == 0)))
+        if not (abs(gap) > 1e-13 * (abs(moments.means_).max(axis=0) + unit)).any():
+            raise ValueError(
+                "the class means are equal, so no linear machine tells the classes apart by "
+                "moments; transform the features, by squares for example"
+            )
+        # a feature that varies between the classes alone has no deviation to be measured in
+        unit = np.where(unit > 0, unit, abs(gap))
+        used = np.flatnonzero(unit)
+        unit = unit[used]
+        self.scale_ = np.ones(len(gap))
+        if self.scale:
+            self.scale_[used] = unit
+        ridge = self.ridge if self.scale else self.ridge / unit**2
+        pair = MomentPair.from_moments(moments, used, unit, ridge)
+        return used, unit, pair, np.ones(len(used)) if self.scale else 1 / unit
+
+    def _warn_of_constant(self, columns):
+        if len(columns):
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+            shown = ", ".join(str(name) for name in names[columns[:5]])
+            more = ", ..." if len(columns) > 5 else ""
+            warnings.warn(
+                f"constant features are never selected; there are {len(columns)}: {shown}{more}",
+                SelectionWarning,
+                stacklevel=5,
+            )
+
+    def _set_largest(self, kappa):
+        self.largest_delta_ = float(delta(kappa))
+        if np.isinf(kappa):
+            warnings.warn(
+                "some direction has no variance within either class, so the largest bound is 1 "
+                "and says nothing; pass ridge=1e-3, or more rows than features",
+                TrivialBoundWarning,
+                stacklevel=5,
+            )
+
+    def _set_machine(self, moments, used, unit, weights, share):
+        self.coef_, self.intercept_ = self._machines(moments, used, unit, [weights], [share])
+        self.worst_case_accuracy_ = self._guaranteed(moments, self.coef_, self.intercept_)[0]
+
+    def _machines(self, moments, used, unit, weights, shares):
+        """Coefficients in the caller's units; class 1 gets its share of the distance of means."""
+        coefs = np.zeros((len(weights), self.n_features_in_))
+        coefs[:, used] = np.array(weights) / unit
+        return coefs, np.array(shares) * (coefs @ moments.gap()) - coefs @ moments.means_[1]
+
+    def _guaranteed(self, moments, coefs, intercepts):
+        """Bounds of the machines as they stand, one row each, in the order of ``classes_``."""
+        margins = (coefs @ moments.means_.T + intercepts[:, None]) * [-1, 1]
+        ridged = np.sqrt(self.ridge) * np.linalg.norm(coefs * self.scale_, axis=1)
+        deviations = np.hypot(moments.deviations(coefs), ridged[:, None])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bounds = delta(np.maximum(margins, 0) / deviations)
+        return np.where(margins > 0, bounds, 0.0)
+
+    def _promises(self):
+        bounds = zip(self.classes_.tolist(), self.worst_case_accuracy_.tolist(), strict=True)
+        shown = ", ".join(f"{label!r} {bound:.4f}" for label, bound in bounds)
+        return [f"training accuracy of each class is at least: {shown}", "no promise for new data"]
+
+
+def check_real(name, value, least, *, open_at=None, most=np.inf):
+    """Raise unless `value` is a real number in range."""
+    wanted = f"a number from {least:g}" + ("" if np.isinf(most) else f" to {most:g}")
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is {type(value).__name__}; pass {wanted}")
+    if not least <= value <= most or value == open_at or not np.isfinite(value):
+        without = "" if open_at is None else f", {open_at:g} excluded"
+        raise ValueError(f"{name}={value!r}; pass {wanted}{without}")
+
+
+def check_bool(name, value):
+    """Raise unless `value` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r}; pass True or False")
+
+
+def solved(objective, **more):
+    """Result of a problem solved to verified accuracy."""
+    return Result(status="solved", objective=float(objective), **more)

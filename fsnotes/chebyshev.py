@@ -1,0 +1,576 @@
+"""The Chebyshev bound: minimax probability machines, dense and with few features."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from fsnotes.base import MomentClassifier, check_bool, check_real, solved
+from fsnotes.bounds import LEAST_SHARE, delta, kappa, least_features, minimax
+from fsnotes.cones import ConeProblem, Solution
+from fsnotes.errors import InfeasibleBoundError, SelectionWarning, TrivialBoundWarning
+from fsnotes.moments import ClassMoments
+
+__all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
+
+NEGLIGIBLE = 1e-6  # part of the largest weight, in units of selection, that counts as zero
+HELD = 1 - 1e-9  # part of a kappa that counts as having reached it
+STEPS_TO_N_FEATURES, HALVINGS = 50, 12
+
+
+class MPM(MomentClassifier):
+    """Minimax probability machine: the largest accuracy that both classes are certain of.
+
+    Maximises the bound delta for which every law with the means and covariances of the data puts
+    at least delta of each class on its side. Uses every feature; a linear machine with one
+    closed-form solution.
+
+    Parameters
+    ----------
+    ridge : float, default=0.0
+        Added to the variances, in the units that `scale` sets. The bounds are then those of the
+        larger covariances: lower than without.
+    scale : bool, default=True
+        Measure features in their pooled within-class standard deviation. Without a ridge the
+        machine does not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    largest_delta_ : float
+        The bound.
+    delta_ : float
+        The same.
+    worst_case_accuracy_ : ndarray of shape (2,)
+        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+        The accuracy on the training data is never below them; nothing is promised for new data.
+    objective_ : float
+        ``s1 + s2`` where the means are 1 apart.
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+
+    Notes
+    -----
+    O(N n^2 + n^3) time and O(n^2) memory for N rows and n features, or O(N^2 n) and O(N n) if
+    there are fewer rows than features.
+
+    References
+    ----------
+    G. R. G. Lanckriet, L. El Ghaoui, C. Bhattacharyya and M. I. Jordan, A robust minimax approach
+    to classification, Journal of Machine Learning Research 3, 555-582, 2002.
+
+    Examples
+    --------
+    >>> from fsnotes import MPM, load
+    >>> X, y = load("sonar", return_X_y=True)
+    >>> machine = MPM().fit(X, y)
+    >>> round(machine.largest_delta_, 3), round(machine.score(X, y), 3)
+    (0.624, 0.899)
+    """
+
+    def __init__(self, *, ridge=0.0, scale=True):
+        self.ridge = ridge
+        self.scale = scale
+
+    def _solve(self, pair, costs):
+        machine = minimax(pair)
+        self._set_largest(machine.kappa)
+        self.delta_ = self.largest_delta_
+        objective = machine.deviations.sum()
+        return machine.weights, machine.shares[0], objective, solved(objective)
+
+
+class L1MPM(MomentClassifier):
+    """Few features for a given accuracy bound: the smallest ``|w|_1`` that keeps it.
+
+    Parameters
+    ----------
+    retain : float, default=0.9
+        In (0, 1]. The bound asked for, as a part of the largest that the data admit.
+    delta : float, optional
+        In (0, 1). The bound itself; overrides ``retain``.
+    normalization : {"margin", "gap"}, default="margin"
+        What fixes the length of the weights: a margin of at least 1 between the boundary and each
+        mean, as in the papers, or a distance of 1 between the means. Either way a loose bound
+        gives one feature, that of the largest difference of means; ``"margin"`` makes weights
+        dearer that leave more than half of that distance to one class.
+    prune : bool, default=False
+        Remove features one by one while the bound of the refitted machine holds.
+    n_features : int, optional
+        Select so many, whatever the bound: from the smallest bound with at least so many features
+        the heaviest (with `prune`, those that are left after pruning). Overrides ``retain`` and
+        ``delta``.
+    refit : bool, default=True
+        Return the minimax probability machine of the features selected; otherwise the solution of
+        the problem itself.
+    ridge : float, default=0.0
+        Added to the variances, in the units that `scale` sets; lowers the bounds.
+    scale : bool, default=True
+        Weigh features in units of their pooled within-class standard deviation. The norm is not
+        scale free: without it, columns of large numbers are selected first.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Exactly zero where not selected.
+    intercept_ : ndarray of shape (1,)
+    largest_delta_ : float
+        Largest bound that the moments admit, with all features.
+    delta_ : float
+        Bound asked for; with `n_features`, the bound reached.
+    worst_case_accuracy_ : ndarray of shape (2,)
+        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+        The accuracy on the training data is never below them; nothing is promised for new data.
+    objective_ : float
+        ``|w|_1`` in the units that `scale` sets, before pruning and refit.
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+
+    Raises
+    ------
+    InfeasibleBoundError
+        If ``delta`` is more than ``largest_delta_``, which its attribute ``largest`` holds.
+
+    Notes
+    -----
+    Beside the cost of `MPM`, O(k^3) for each feature that joins or leaves k selected ones, and for
+    each dozen of them a product with all features, O(N n) or O(n k).
+
+    References
+    ----------
+    C. Bhattacharyya, Second order cone programming formulations for feature selection, Journal of
+    Machine Learning Research 5, 1417-1433, 2004.
+
+    Examples
+    --------
+    >>> from fsnotes import L1MPM, load
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> machine = L1MPM(retain=0.95, prune=True).fit(X, y)
+    >>> machine.n_selected_, X.shape[1]
+    (7, 30)
+    >>> bool((machine.worst_case_accuracy_ > machine.delta_ - 1e-9).all())
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        retain=0.9,
+        delta=None,
+        normalization="margin",
+        prune=False,
+        n_features=None,
+        refit=True,
+        ridge=0.0,
+        scale=True,
+    ):
+        self.retain = retain
+        self.delta = delta
+        self.normalization = normalization
+        self.prune = prune
+        self.n_features = n_features
+        self.refit = refit
+        self.ridge = ridge
+        self.scale = scale
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("retain", self.retain, 0, open_at=0, most=1)
+        if self.delta is not None:
+            check_real("delta", self.delta, 0, open_at=0, most=1)
+            if self.delta == 1:
+                raise ValueError("delta=1; a bound of 1 cannot be promised: pass delta<1")
+        if self.normalization not in ("margin", "gap"):
+            raise ValueError(f'normalization={self.normalization!r}; pass "margin" or "gap"')
+        check_bool("prune", self.prune)
+        check_bool("refit", self.refit)
+        if self.prune and not self.refit:
+            raise ValueError("prune=True refits at every step; pass refit=True with it")
+        if self.n_features is not None:
+            check_real("n_features", self.n_features, 1)
+            if self.n_features != int(self.n_features):
+                raise ValueError(f"n_features={self.n_features!r}; pass a whole number")
+
+    def _solve(self, pair, costs):
+        path = _Path(self, pair, costs)
+        self._set_largest(path.machine.kappa)
+        if self.n_features is None:
+            self.delta_ = path.asked(self.retain, self.delta)
+            solution = path.solve(self.delta_)
+        else:
+            solution = path.with_features(int(self.n_features))
+        weights, share = path.finished(solution, self.n_features and int(self.n_features))
+        if self.n_features is not None:
+            deviations = pair.deviations(np.arange(len(weights)), weights)
+            self.delta_ = float(delta(pair.gap @ weights / deviations.sum()))
+        return weights, share, solution.objective, _result(solution)
+
+    def path(self, X, y, retains=None, sample_weight=None):
+        """Machines for a sequence of bounds, each from the last: much cheaper than fits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        retains : array-like, optional
+            By default 50 values up to 1, or just below where the largest bound is 1.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        BoundPath
+        """
+        self._check_parameters()
+        estimator = clone(self)
+        X, y, sample_weight = estimator._validated(X, y, sample_weight)
+        moments = ClassMoments.from_data(X, y, sample_weight, classes=estimator.classes_)
+        return estimator._path(moments, retains)
+
+    def path_moments(self, moments, retains=None):
+        """As `path`, from the moments of two classes.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        retains : array-like, optional
+
+        Returns
+        -------
+        BoundPath
+        """
+        self._check_parameters()
+        estimator = clone(self)
+        estimator._take_moments(moments)
+        return estimator._path(moments, retains)
+
+    def _path(self, moments, retains):
+        used, unit, pair, costs = self._prepared(moments)
+        path = _Path(self, pair, costs)
+        self._set_largest(path.machine.kappa)
+        if retains is None:
+            retains = np.linspace(0.02, 1, 50)
+            retains = retains[:-1] if np.isinf(path.machine.kappa) else retains
+        retains = np.atleast_1d(np.asarray(retains, dtype=float))
+        for retain in retains:
+            check_real("retains", retain, 0, open_at=0, most=1)
+        deltas = np.array([path.asked(retain, None) for retain in retains])
+        solutions, machines = [None] * len(retains), [None] * len(retains)
+        for position in np.argsort(retains):
+            solutions[position] = path.solve(deltas[position])
+            machines[position] = path.finished(solutions[position], None)
+        coefs, intercepts = self._machines(moments, used, unit, *zip(*machines, strict=True))
+        return BoundPath(
+            retains,
+            deltas,
+            coefs,
+            intercepts,
+            np.array([solution.objective for solution in solutions]),
+            self._guaranteed(moments, coefs, intercepts).min(axis=1),
+            coefs != 0,
+        )
+
+
+@dataclass(frozen=True)
+class BoundPath:
+    """Machines along the bound; one row for each value of `retains`.
+
+    Attributes
+    ----------
+    retains, deltas : ndarray of shape (n_bounds,)
+        Bounds asked for: as parts of the largest, and as they are.
+    coefs : ndarray of shape (n_bounds, n_features)
+    intercepts : ndarray of shape (n_bounds,)
+    objectives : ndarray of shape (n_bounds,)
+        ``|w|_1`` before pruning and refit.
+    bounds : ndarray of shape (n_bounds,)
+        The smaller of the bounds that both classes get.
+    supports : ndarray of shape (n_bounds, n_features)
+    """
+
+    retains: np.ndarray
+    deltas: np.ndarray
+    coefs: np.ndarray
+    intercepts: np.ndarray
+    objectives: np.ndarray
+    bounds: np.ndarray
+    supports: np.ndarray
+
+
+class _Path:
+    """Solutions of one L1MPM at several bounds, each from the last."""
+
+    def __init__(self, estimator, pair, costs):
+        self.estimator, self.pair, self.costs = estimator, pair, costs
+        self.machine = minimax(pair)
+        self.problem = ConeProblem(pair, estimator.normalization)
+        self.last = None
+        self.refits = {}
+
+    def asked(self, retain, absolute):
+        """The bound, once it is known to be feasible."""
+        largest = float(delta(self.machine.kappa))
+        if absolute is not None and absolute > largest:
+            below = np.floor(largest * 1e3) / 1e3
+            raise InfeasibleBoundError(
+                f"delta={absolute:g} is infeasible: the largest bound these moments admit is "
+                f"{largest:.4g}; pass delta<={below:g} or retain=0.9",
+                largest,
+            )
+        if absolute is None and retain == 1 and largest == 1:
+            raise InfeasibleBoundError(
+                "retain=1 asks for a bound of 1, since some direction has no variance within "
+                "either class; pass retain<1 or ridge=1e-3",
+                largest,
+            )
+        return retain * largest if absolute is None else float(absolute)
+
+    def solve(self, bound):
+        """Smallest norm at a feasible bound."""
+        self.level = kappa(bound)
+        if self.level >= self.machine.kappa * HELD:
+            return self.top()
+        levels = (self.level, self.level)
+        if self.last is None or not self.last.holds_at(levels):
+            self.last = self.problem.solve(
+                levels, self.costs, feasible=self.machine.weights, start=self.last
+            )
+        return self.last
+
+    def top(self):
+        """At the largest bound only the minimax machine is left, at its shortest length."""
+        weights = self.machine.weights
+        if self.problem.normalization == "margin":
+            shares = self.machine.deviations * self.machine.kappa
+            weights = weights / max(shares.min(), LEAST_SHARE)
+        return Solution(weights, self.costs @ abs(weights))
+
+    def with_features(self, n_features):
+        """At the smallest bound found on the way up that has so many features, or at the last."""
+        largest = float(delta(self.machine.kappa))
+        below, solution = 0.0, None
+        for step in range(1, STEPS_TO_N_FEATURES + 1):
+            part = step / STEPS_TO_N_FEATURES
+            above = largest * (part if largest < 1 else min(part, 1 - 1e-3))
+            solution = self.solve(above)
+            if len(heavy(solution.weights)) >= n_features:
+                break
+            below = above
+        else:
+            return solution
+        for _ in range(HALVINGS):
+            middle = (below + above) / 2
+            tried = self.solve(middle)
+            if len(heavy(tried.weights)) >= n_features:
+                above, solution = middle, tried
+            else:
+                below = middle
+        return solution
+
+    def finished(self, solution, n_features):
+        """Weights after selection, pruning and refit, and class 1's share of the margin."""
+        estimator, pair = self.estimator, self.pair
+        chosen = heavy(solution.weights)
+        least = 0.0
+        if n_features is None:
+            least = self.level * HELD
+            chosen = self.enough(solution.weights, chosen, least)
+        elif len(chosen) < n_features:
+            warnings.warn(
+                f"n_features={n_features}, but no bound selects more than {len(chosen)}; these "
+                "are returned",
+                SelectionWarning,
+                stacklevel=5,
+            )
+        elif not estimator.prune:
+            chosen = np.sort(chosen[np.argsort(-abs(solution.weights[chosen]))[:n_features]])
+        if estimator.prune:
+            chosen, machine = least_features(pair, chosen, least, n_features or 1)
+        elif estimator.refit:
+            machine = self.refit(chosen)
+        weights = np.zeros(len(pair.gap))
+        if estimator.refit:
+            weights[chosen] = machine.weights
+            return weights, machine.shares[0]
+        weights[chosen] = solution.weights[chosen]
+        return weights, self.share(chosen, weights[chosen], n_features is not None)
+
+    def enough(self, weights, chosen, least):
+        """The chosen features, with dropped ones, largest first, until the bound holds."""
+        if len(chosen) == np.count_nonzero(weights):
+            return chosen
+        dropped = np.setdiff1d(np.flatnonzero(weights), chosen)
+        for feature in dropped[np.argsort(-abs(weights[dropped]))]:
+            if self.refit(chosen).kappa >= least:
+                break
+            chosen = np.sort(np.append(chosen, feature))
+        return chosen
+
+    def refit(self, chosen):
+        key = tuple(chosen)
+        if key not in self.refits:
+            self.refits = {key: minimax(self.pair, chosen)}
+        return self.refits[key]
+
+    def share(self, chosen, weights, balanced):
+        """Class 1's share of the margin for the solution itself; what is to spare is halved."""
+        deviations = self.pair.deviations(chosen, weights)
+        margin = self.pair.gap[chosen] @ weights
+        if balanced:
+            return balance(deviations)
+        need = self.level * deviations
+        if self.problem.normalization == "margin":
+            need = np.maximum(need, 1)
+        part = (need[0] + (margin - need.sum()) / 2) / margin
+        return np.clip(part, LEAST_SHARE, 1 - LEAST_SHARE)
+
+
+class SMPM(MomentClassifier):
+    """Few features by a penalty: maximise ``d'w / (s1 + s2 + lam |w|_1)``.
+
+    A reconstruction: paper 000 compares with a machine of this name and says that it adds the
+    l1 norm to the objective of a fractional program; it does not print the program. With
+    ``normalization="gap"`` `L1MPM` finds the same machines, indexed by the bound instead of `lam`.
+
+    Parameters
+    ----------
+    lam : float, default=0.1
+        Price of ``|w|_1``, positive. From some value on one feature is left; towards 0 the
+        machine becomes `MPM`, which below about 1e-6 should be used instead.
+    refit : bool, default=True
+        Return the minimax probability machine of the features selected; otherwise the solution of
+        the problem itself.
+    ridge : float, default=0.0
+        Added to the variances, in the units that `scale` sets; lowers the bounds.
+    scale : bool, default=True
+        Weigh features in units of their pooled within-class standard deviation.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Exactly zero where not selected.
+    intercept_ : ndarray of shape (1,)
+    largest_delta_ : float
+        Largest bound that the moments admit, with all features.
+    delta_ : float
+        Bound that the machine reaches.
+    worst_case_accuracy_ : ndarray of shape (2,)
+        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+    objective_ : float
+        ``s1 + s2 + lam |w|_1`` where the means are 1 apart, before the refit.
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+
+    Notes
+    -----
+    As `L1MPM`.
+
+    Examples
+    --------
+    >>> from fsnotes import SMPM, load
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> [SMPM(lam=lam).fit(X, y).n_selected_ for lam in (0.01, 0.1, 1, 10)]
+    [23, 13, 4, 2]
+    """
+
+    def __init__(self, *, lam=0.1, refit=True, ridge=0.0, scale=True):
+        self.lam = lam
+        self.refit = refit
+        self.ridge = ridge
+        self.scale = scale
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("lam", self.lam, 0, open_at=0)
+        check_bool("refit", self.refit)
+
+    def _solve(self, pair, costs):
+        self._set_largest(minimax(pair).kappa)
+        price = (1 / self.lam, 1 / self.lam)
+        solution = ConeProblem(pair, "penalty").solve(price, costs)
+        chosen = heavy(solution.weights)
+        weights = np.zeros(len(pair.gap))
+        if self.refit:
+            machine = minimax(pair, chosen)
+            weights[chosen], share = machine.weights, machine.shares[0]
+            self.delta_ = float(delta(machine.kappa))
+        else:
+            weights[chosen] = solution.weights[chosen]
+            deviations = pair.deviations(chosen, weights[chosen])
+            share = balance(deviations)
+            self.delta_ = float(delta(pair.gap @ weights / deviations.sum()))
+        return weights, share, self.lam * solution.objective, _result(solution)
+
+
+def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=None):
+    """Largest bounds that permuted labels reach: what the bound shows where there is nothing.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    n_permutations : int, default=20
+    ridge, scale
+        As in `MPM`.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    ndarray of shape (n_permutations,)
+        Compare ``largest_delta_`` with them.
+
+    Notes
+    -----
+    The cost of `MPM`, times `n_permutations`.
+
+    Examples
+    --------
+    >>> from fsnotes import MPM, load, null_delta
+    >>> X, y = load("sonar", return_X_y=True)
+    >>> levels = null_delta(X, y, random_state=0)
+    >>> round(MPM().fit(X, y).largest_delta_, 2), round(float(levels.mean()), 2)
+    (0.62, 0.27)
+    """
+    check_real("n_permutations", n_permutations, 1)
+    random = check_random_state(random_state)
+    machine = MPM(ridge=ridge, scale=scale).fit(X, y)
+    y = np.asarray(y)
+    with warnings.catch_warnings():
+        # said once, by the fit above
+        warnings.simplefilter("ignore", SelectionWarning)
+        warnings.simplefilter("ignore", TrivialBoundWarning)
+        return np.array(
+            [machine.fit(X, random.permutation(y)).largest_delta_ for _ in range(n_permutations)]
+        )
+
+
+def heavy(weights):
+    """Features whose weight is not negligible."""
+    return np.flatnonzero(abs(weights) > NEGLIGIBLE * abs(weights).max())
+
+
+def balance(deviations):
+    """Class 1's share of a margin that gives both classes the same bound."""
+    total = deviations.sum()
+    share = deviations[0] / total if total > 0 else 0.5
+    return np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)
+
+
+def _result(solution):
+    return solved(
+        solution.objective,
+        duality_gap=float(solution.duality_gap),
+        violation=float(solution.violation),
+        counts=dict(solution.counts),
+    )
