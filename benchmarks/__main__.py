@@ -6,7 +6,7 @@ import pkgutil
 import sys
 
 import benchmarks
-from benchmarks.harness import report
+from benchmarks.harness import report, report_curves
 
 
 def main():
@@ -14,10 +14,12 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller problems, half the floors")
     quick = parser.parse_args().quick
     names = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name[:6] == "bench_"]
-    comparisons = []
-    for name in sorted(names):
-        comparisons += importlib.import_module(f"benchmarks.{name}").comparisons(quick)
-    if slow := report(comparisons, quick):
+    modules = [importlib.import_module(f"benchmarks.{name}") for name in sorted(names)]
+    slow = report([c for module in modules for c in module.comparisons(quick)], quick)
+    report_curves(
+        [c for module in modules for c in getattr(module, "curves", lambda quick: [])(quick)]
+    )
+    if slow:
         sys.exit(f"below the floor: {', '.join(slow)}")
 
 

@@ -1,5 +1,6 @@
 """What a comparison is, and how it is measured: medians, side by side, one BLAS thread."""
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -19,6 +20,16 @@ class Comparison:
     floor: float
     repeats: int = 5
     measure: Callable | None = None  # of a call's cost; wall-clock seconds by default
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a method costs as one size grows; `prepare(size)` returns what is timed."""
+
+    name: str
+    size: str
+    sizes: list
+    prepare: Callable
 
 
 def seconds(function):
@@ -55,3 +66,19 @@ def report(comparisons, quick):
         line = f"{label:{width}}  {ours:10.4g}  {theirs:10.4g}  {theirs / ours:7.1f}  {floor:g}"
         print(line + ("  BELOW" if failed else ""), flush=True)
     return slow
+
+
+def report_curves(curves, repeats=5):
+    """Print the median time at each size, and the exponent of the power law fitted to them."""
+    for curve in curves:
+        medians = []
+        with threadpool_limits(1, "blas"):
+            for size in curve.sizes:
+                function = curve.prepare(size)
+                function()
+                medians.append(statistics.median(seconds(function) for _ in range(repeats)))
+        logs = [[math.log(value) for value in values] for values in (curve.sizes, medians)]
+        exponent = statistics.linear_regression(*logs).slope
+        points = zip(curve.sizes, medians, strict=True)
+        shown = ", ".join(f"{size}: {median:.2g}" for size, median in points)
+        print(f"{curve.name}: seconds at {curve.size} = {shown}; about {curve.size}^{exponent:.1f}")
