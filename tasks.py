@@ -59,6 +59,8 @@ def clean_environment():
     """What child processes see: nothing of the user's own Python, Jupyter or matplotlib set-up."""
     foreign = ("PYTHON", "JUPYTER", "IPYTHON", "MPL")
     env = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
+    # matrices are small here, and two threads on two busy cores take three times as long
+    env.setdefault("OPENBLAS_NUM_THREADS", "1")
     env.update(
         PYTHONNOUSERSITE="1",
         PYTHONUTF8="1",

@@ -15,6 +15,7 @@ import matplotlib
 import nbformat
 import pytest
 from conftest import ROOT, SITE
+from threadpoolctl import threadpool_limits
 
 NOTEBOOKS = sorted(
     path.stem
@@ -101,6 +102,7 @@ def test_pages_weigh_at_most_three_megabytes():
 # ---------------------------------------------------------------- code in pages
 
 
+@functools.cache
 @functools.cache
 def code_cells(source):
     notebook = jupytext.read(ROOT / "book" / f"{source}.md", fmt="md:myst")
@@ -199,27 +201,53 @@ def mutants(source):
             yield pytest.param(source, number, id=f"{source}-cell{number + 1}")
 
 
+class Run:
+    """A page, executed once from top to bottom as far as the tests have come."""
+
+    def __init__(self, source):
+        self.source, self.done = source, 0
+        self.space = {"display": lambda *args: None}
+
+    def before(self, number):
+        """The names that the cells above cell `number` have made; functions look there, too."""
+        for cell in code_cells(self.source)[self.done : number]:
+            exec(cell.source, self.space)
+        self.done = number
+        return self.space
+
+
+RUNS = {}
+
+
+def run_before(source, number):
+    if source not in RUNS or RUNS[source].done > number:
+        RUNS.clear()
+        RUNS[source] = Run(source)
+    return RUNS[source].before(number)
+
+
 @pytest.mark.parametrize("source, number", [m for source in NOTEBOOKS for m in mutants(source)])
 def test_check_cell_notices_slips(monkeypatch, source, number):
     monkeypatch.setenv("FSNOTES_STATIC", "1")
     monkeypatch.setattr("fsnotes.explore.explore", lambda *args, **options: None)
     matplotlib.use("Agg")
-    *before, checking = [cell.source for cell in code_cells(source)[: number + 1]]
-    space = {"display": lambda *args: None}
-    with warnings.catch_warnings(), matplotlib.rc_context():
+    cell = code_cells(source)[number]
+    # one thread, since matrices here are small and the machine may be busy
+    with warnings.catch_warnings(), matplotlib.rc_context(), threadpool_limits(1, "blas"):
         warnings.simplefilter("ignore")  # a page may show one
-        for cell in before:
-            exec(cell, space)
+        space = run_before(source, number)
         kept = keep(space)
-        exec(checking, space)
-        for mutation in code_cells(source)[number].metadata["mutations"]:
+        exec(cell.source, space)
+        for mutation in cell.metadata["mutations"]:
             old, arrow, new = mutation.partition(" -> ")
-            assert arrow and checking.count(old) == 1, f"{old} has to stand once in the cell"
+            assert arrow and cell.source.count(old) == 1, f"{old} has to stand once in the cell"
             space.clear()
             space.update(keep(kept))
             with pytest.raises(AssertionError):
-                exec(checking.replace(old, new), space)
+                exec(cell.source.replace(old, new), space)
                 pytest.fail(f"the check does not notice {mutation}")
+        space.clear()
+        space.update(kept)
     matplotlib.pyplot.close("all")
 
 

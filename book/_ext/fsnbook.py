@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import nbformat
+from docutils import nodes
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
@@ -167,11 +168,11 @@ def spell_out(env, page, text):
 
     def written(match):
         role, target = match.groups()
-        if role.startswith("cite") and target in entries:
-            names = [" ".join(person.last_names) for person in entries[target].persons["author"]]
-            name = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-            year = entries[target].fields["year"]
-            return f"{name} ({year})" if role == "cite:t" else f"({name}, {year})"
+        if role.startswith("cite") and entries.keys() >= set(target.split(",")):
+            works = [cited(entries[key]) for key in target.split(",")]
+            if role == "cite:t":
+                return ", ".join(f"{names} ({year})" for names, year in works)
+            return "({})".format("; ".join(f"{names}, {year}" for names, year in works))
         if role == "doc":
             path = (Path(page).parent / target).as_posix()
             return env.titles[path].astext() if path in env.titles else match[0]
@@ -181,17 +182,38 @@ def spell_out(env, page, text):
     return re.sub(r"\{(cite:t|cite|doc|eq|numref|prf:ref)\}`([^`<>]+)`", written, text)
 
 
+def cited(entry):
+    """Names and year of a work."""
+    names = [" ".join(person.last_names) for person in entry.persons["author"]]
+    shown = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    return shown, entry.fields["year"]
+
+
+def is_included(node):
+    return isinstance(node, nodes.literal_block) and "source" in node
+
+
+def include_code(text, included):
+    """Put lines that the page shows from a module where the notebook would only name them."""
+
+    def written(match):
+        return f"```python\n{included.pop(0)}\n```"
+
+    return re.sub(r"```\{literalinclude\}.*?\n```", written, text, flags=re.S)
+
+
 def offer_notebook(app, page, template, context, doctree):
     """Put the page's notebook, without outputs, behind the theme's download button."""
     executed = Path(app.outdir).parent / "jupyter_execute" / f"{page}.ipynb"
     if doctree is None or page not in app.env.nb_metadata or not executed.is_file():
         return
     notebook = nbformat.read(executed, as_version=4)
+    included = [block.astext().rstrip() for block in doctree.findall(is_included)]
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
         else:
-            cell.source = spell_out(app.env, page, cell.source)
+            cell.source = include_code(spell_out(app.env, page, cell.source), included)
     target = Path(app.outdir) / "_sources" / f"{page}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
