@@ -20,11 +20,9 @@ from functools import cached_property
 
 import clarabel
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
-from fsnotes.bounds import minimax
 from fsnotes.errors import SubproblemError
-from fsnotes.moments import MomentPair
 
 __all__ = ["ConeProblem", "Solution"]
 
@@ -33,6 +31,7 @@ FIRST_FEATURES, MOST_FIRST_FEATURES, MORE_FEATURES = 16, 256, 16
 ROUGH, FINE = 1e-4, 1e-9
 FEW_FEATURES = 128  # that join together
 SETTLED = 1e-7  # relative distance of slopes from costs where selected
+GROWTH = 2
 CLOSE = 1e-5  # last step of Newton's method, which squares it
 REMEDIES = {
     "margin": "a bound further from the largest",
@@ -237,15 +236,21 @@ class _Task:
         size, everything = FIRST_FEATURES, len(self.gap)
         while size < everything:
             found = self.promising(size)
-            if self.kind == "penalty" or size >= MOST_FIRST_FEATURES:
+            if self.kind == "penalty" or size >= MOST_FIRST_FEATURES or self.reach(found) > 1.2:
                 return found
-            covariances = [
-                kappa**2 * self.pair.block(index, found) for index, kappa in enumerate(self.kappas)
-            ]
-            if minimax(MomentPair(self.gap[found], covariances)).kappa > 1.1:
-                return found
-            size *= 4
+            size = int(size * GROWTH)
         return np.arange(everything)
+
+    def reach(self, features):
+        """A lower bound on how many times the bounds these features could keep, squared."""
+        first, second = (
+            kappa**2 * self.pair.block(index, features) for index, kappa in enumerate(self.kappas)
+        )
+        gap = self.gap[features]
+        try:
+            return gap @ np.linalg.solve(first + second, gap) / 2
+        except np.linalg.LinAlgError:
+            return np.inf
 
     def promising(self, size):
         """Features of large gap, and those that weigh most in the feasible machine."""
@@ -494,9 +499,13 @@ class _Block:
         return changed
 
     def cone(self, accuracy):
-        """Solve by Clarabel; the feasible machine, at its cost, keeps the problem feasible."""
+        """Solve by Clarabel; the feasible machine, at its cost, keeps the problem feasible.
+
+        A rough answer allows each weight one sign alone, which halves the problem; Newton's
+        method lets a feature of the other sign join.
+        """
         task, size = self.task, len(self.features)
-        covariances, gap, cost = self.covariances, self.gap, []
+        covariances, gap, cost = self.covariances, self.gap, self.costs
         # where all features take part, the feasible machine is already among the candidates
         if task.kind != "penalty" and size < len(task.gap):
             feasible = task.feasible
@@ -505,10 +514,18 @@ class _Block:
                 for c, p in zip(covariances, task.pushes, strict=True)
             ]
             gap = np.append(gap, task.gap @ feasible)
-            cost = [task.costs @ abs(feasible) - task.tilt @ feasible]
+            cost = np.append(cost, task.costs @ abs(feasible) - task.tilt @ feasible)
         roots = [_root(covariance) for covariance in covariances]
-        found = self.attempt(*self.program(gap, roots, cost), accuracy)
-        weights, dual = np.array(found.x)[: len(gap)], np.array(found.z)
+        columns, signs = np.arange(len(gap)), np.ones(len(gap))
+        signs[:size] = self.likely_signs()
+        if accuracy < ROUGH:
+            columns, signs = np.append(columns, columns[:size]), np.append(signs, -signs[:size])
+        tilt = np.append(self.tilt, np.zeros(len(gap) - size))  # a cost already holds its own
+        linear = cost[columns] - signs * tilt[columns]
+        signed_roots = [root[:, columns] * signs for root in roots]
+        found = self.attempt(*self.program(gap[columns] * signs, signed_roots, linear), accuracy)
+        amounts, dual = np.array(found.x)[: len(columns)], np.array(found.z)
+        weights = np.bincount(columns, amounts * signs)
         pulls, betas, end = np.zeros((2, size + 1)), np.zeros(2), len(dual)
         for index in (1, 0):
             root = roots[index]
@@ -529,6 +546,13 @@ class _Block:
             accuracy,
         )
 
+    def likely_signs(self):
+        signs = np.sign(self.gap)
+        if self.task.kind != "penalty":
+            feasible = self.task._direction[self.features]
+            signs = np.where(feasible == 0, signs, np.sign(feasible))
+        return np.where(signs == 0, 1, signs)
+
     def guessed_states(self, spread):
         if self.task.kind == "penalty":
             return ("cone",) * 2  # their price is always paid
@@ -536,35 +560,33 @@ class _Block:
             return ("cone" if spread.sum() > 1 - 1e-5 else "slack",) * 2
         return tuple("both" if abs(s - 1) < 1e-4 else "cone" if s > 1 else "floor" for s in spread)
 
-    def program(self, gap, roots, cost):
+    def program(self, gap, roots, costs):
         """The problem in Clarabel's form: minimise ``p'x`` where ``b - A x`` lies in cones.
 
-        The variables are weights, the share of the feasible machine if that has a cost, bounds on
-        the absolute weights, and the margins of both classes.
+        The variables are the amounts of the columns, not negative, and the margins of both
+        classes.
         """
-        size, wide = len(self.features), len(gap)
-        total = wide + size + 2
-        weights, bounds, margins = np.split(np.eye(total), [wide, wide + size])
-        linear = np.concatenate([-self.tilt, cost, self.costs, [self.task.kind == "penalty"] * 2])
-        shift = -margins.sum(axis=0) if self.task.kind == "margin" else 0
-        equal, right = [gap @ weights + shift], [float(self.task.kind != "margin")]
-        if self.task.kind == "gap":
-            equal, right = [*equal, margins.sum(axis=0)], [*right, 1.0]
-        below = [weights[:size] - bounds, -weights[:size] - bounds, -weights[size:]]
-        right += [0.0] * (size + wide)
-        if self.task.kind == "margin":
-            below.append(-margins)
-            right += [-1.0, -1.0]
-        cones = [
-            clarabel.ZeroConeT(len(equal)),
-            clarabel.NonnegativeConeT(len(right) - len(equal)),
-        ]
-        for root, margin, kappa in zip(roots, margins, self.task.kappas, strict=True):
-            below += [-margin[None] / kappa, -root @ weights]
-            cones.append(clarabel.SecondOrderConeT(1 + len(root)))
-            right += [0.0] * (1 + len(root))
-        matrix = sparse.csc_matrix(np.vstack([*equal, *below]))
-        return linear.astype(float), matrix, np.array(right), cones
+        size, kind = len(gap), self.task.kind
+        linear = np.append(costs, [float(kind == "penalty")] * 2)
+        heights = [2 if kind == "gap" else 1, size + 2 * (kind == "margin")]
+        heights += [1 + len(root) for root in roots]
+        matrix, right = np.zeros((sum(heights), size + 2)), np.zeros(sum(heights))
+        matrix[0, :size], right[0] = gap, kind != "margin"
+        if kind == "margin":
+            matrix[0, size:] = -1
+        elif kind == "gap":
+            matrix[1, size:], right[1] = 1, 1
+        amounts = matrix[heights[0] :]
+        amounts[np.arange(heights[1]), np.arange(heights[1])] = -1
+        right[heights[0] + size : heights[0] + heights[1]] = -1
+        start = heights[0] + heights[1]
+        for index, root in enumerate(roots):
+            matrix[start, size + index] = -1 / self.task.kappas[index]
+            matrix[start + 1 : start + 1 + len(root), :size] = -root
+            start += 1 + len(root)
+        cones = [clarabel.ZeroConeT(heights[0]), clarabel.NonnegativeConeT(heights[1])]
+        cones += [clarabel.SecondOrderConeT(height) for height in heights[2:]]
+        return linear, sparse.csc_matrix(matrix), right, cones
 
     def attempt(self, linear, matrix, right, cones, accuracy):
         quadratic = sparse.csc_matrix((len(linear), len(linear)))
@@ -575,7 +597,9 @@ class _Block:
             settings.verbose = False
             settings.max_threads = 1
             settings.equilibrate_enable = equilibrate
-            settings.iterative_refinement_enable = accuracy < ROUGH
+            if accuracy == ROUGH:  # Newton's method does the rest
+                settings.iterative_refinement_enable = False
+                settings.equilibrate_max_iter = 3
             settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
             found = clarabel.DefaultSolver(
                 quadratic, linear, matrix, right, cones, settings
@@ -607,5 +631,5 @@ def _root(covariance):
 
 def _solved(root, right):
     if root.shape[0] == root.shape[1]:
-        return np.linalg.solve(root, right)
+        return linalg.solve_triangular(root, right, check_finite=False)
     return np.linalg.lstsq(root, right)[0]

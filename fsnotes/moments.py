@@ -298,13 +298,15 @@ class MomentPair:
         product[features] += self.ridge[features] * weights
         return product
 
-    def block(self, index, features):
-        """Covariance `index` of some features."""
-        if self._factors[index] is None:
-            block = self._matrices[index][features[:, None], features]
-        else:
+    def block(self, index, features=slice(None)):
+        """Covariance `index` of some features, or of all."""
+        if self._factors[index] is not None:
             columns = self._factors[index][:, features]
             block = columns.T @ columns
+        elif isinstance(features, slice):
+            block = self._matrices[index].copy()
+        else:
+            block = self._matrices[index][features[:, None], features]
         block.flat[:: len(block) + 1] += self.ridge[features]
         return block
 
