@@ -10,11 +10,14 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.bounds import delta
-from fsnotes.errors import SelectionWarning, TrivialBoundWarning
+from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
 from fsnotes.mm import Result
 from fsnotes.moments import ClassMoments, MomentPair
 
 __all__ = ["MomentClassifier", "SparseClassifier"]
+
+
+ROUNDED = 1e-10  # of an offset, what may be nothing but rounding
 
 
 class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
@@ -34,7 +37,7 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return X @ self.coef_[0] + self.intercept_[0]
 
@@ -63,7 +66,7 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         return int(self.support_.sum())
 
     def _get_support_mask(self):
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         return self.support_
 
     def summary(self):
@@ -73,7 +76,7 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         -------
         str
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         scaled = self.coef_[0] * self.scale_
         chosen = np.flatnonzero(self.support_)
@@ -82,6 +85,7 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         lines = [
             f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
             *self._promises(),
+            f"positive weights speak for {self.classes_.tolist()[1]!r}; sd: within the classes",
             f"{'feature':{width}}  {'weight':>12}  {'weight x sd':>12}",
         ]
         lines += [
@@ -105,17 +109,18 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         kind = type_of_target(y, input_name="y")
         if kind not in ("binary", "multiclass"):
             raise ValueError(f"y is {kind}; pass one label for each row")
-        self.classes_ = np.unique(y)
-        if len(self.classes_) == 1:
+        classes = np.unique(y)
+        if len(classes) == 1:
             raise ValueError(
-                f"y holds one class, {self.classes_.tolist()[0]!r}; pass rows of two classes"
+                f"y holds one class, {classes.tolist()[0]!r}; pass rows of two classes"
             )
-        if len(self.classes_) > 2:
+        if len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"{len(self.classes_)} classes, {self.classes_.tolist()[:5]}; drop some, or wrap "
+                f"{len(classes)} classes, {classes.tolist()[:5]}; drop some, or wrap "
                 "the machine in sklearn.multiclass.OneVsRestClassifier"
             )
+        self.classes_ = classes
         if isinstance(sample_weight, numbers.Real):
             sample_weight = np.full(len(y), sample_weight)
         return X, y, sample_weight
@@ -135,7 +140,7 @@ class MomentClassifier(SparseClassifier):
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Two labels of any kind.
+            Two labels of one kind: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two equal rows.
 
@@ -144,6 +149,7 @@ class MomentClassifier(SparseClassifier):
         self
         """
         self._check_parameters()
+        self._forget()
         X, y, sample_weight = self._validated(X, y, sample_weight)
         moments = ClassMoments.from_data(X, y, sample_weight, classes=self.classes_)
         return self._fit(moments)
@@ -160,12 +166,20 @@ class MomentClassifier(SparseClassifier):
         self
         """
         self._check_parameters()
+        self._forget()
         self._take_moments(moments)
         return self._fit(moments)
 
+    def _forget(self):
+        """Drop what an earlier fit left, or a fit that fails would leave a mixture of both."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
     def _take_moments(self, moments):
         if not isinstance(moments, ClassMoments):
-            raise TypeError(f"{type(moments).__name__}; pass ClassMoments, or call fit(X, y)")
+            raise TypeError(
+                f"moments is {type(moments).__name__}; pass ClassMoments, or call fit(X, y)"
+            )
         if len(getattr(moments, "classes_", ())) != 2:
             raise ValueError(f"{moments!r}; pass the moments of exactly two classes")
         self.__dict__.pop("feature_names_in_", None)
@@ -205,11 +219,17 @@ class MomentClassifier(SparseClassifier):
                 )
         shares = moments.weights_ / moments.weights_.sum()
         unit = np.sqrt(shares @ variances)
+        if not (np.isfinite(unit) & np.isfinite(gap)).all():
+            raise ValueError("the squares of the features overflow; divide the features first")
+        # what is left of a constant by rounding is neither variance nor gap
+        offset = abs(moments.means_).max(axis=0)
+        constant = (unit <= ROUNDED * offset) & (abs(gap) <= ROUNDED * offset)
+        unit, gap = np.where(constant, 0, unit), np.where(constant, 0, gap)
         self._warn_of_constant(np.flatnonzero((unit == 0) & (gap == 0)))
-        if not (abs(gap) > 1e-13 * (abs(moments.means_).max(axis=0) + unit)).any():
-            raise ValueError(
-                "the class means are equal, so no linear machine tells the classes apart by "
-                "moments; transform the features, by squares for example"
+        if not (abs(gap) > 1e-13 * (offset + unit)).any():
+            raise EqualMeansError(
+                "the class means are equal up to rounding, so no linear machine tells the "
+                "classes apart by moments; transform the features, by squares for example"
             )
         # a feature that varies between the classes alone has no deviation to be measured in
         unit = np.where(unit > 0, unit, abs(gap))
@@ -235,10 +255,10 @@ class MomentClassifier(SparseClassifier):
 
     def _set_largest(self, kappa):
         self.largest_delta_ = float(delta(kappa))
-        if np.isinf(kappa):
+        if self.largest_delta_ == 1:
             warnings.warn(
-                "some direction has no variance within either class, so the largest bound is 1 "
-                "and says nothing; pass ridge=1e-3, or more rows than features",
+                "some direction has no variance within either class, or next to none, so the "
+                "largest bound is 1 and says nothing; pass ridge=1e-3, or more rows than features",
                 TrivialBoundWarning,
                 stacklevel=5,
             )
@@ -276,6 +296,13 @@ def check_real(name, value, least, *, open_at=None, most=np.inf):
     if not least <= value <= most or value == open_at or not np.isfinite(value):
         without = "" if open_at is None else f", {open_at:g} excluded"
         raise ValueError(f"{name}={value!r}; pass {wanted}{without}")
+
+
+def check_count(name, value):
+    """Raise unless `value` is a whole number from 1."""
+    check_real(name, value, 1)
+    if value != int(value):
+        raise ValueError(f"{name}={value!r}; pass a whole number")
 
 
 def check_bool(name, value):

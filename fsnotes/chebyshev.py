@@ -7,10 +7,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fsnotes.base import MomentClassifier, check_bool, check_real, solved
+from fsnotes.base import MomentClassifier, check_bool, check_count, check_real, solved
 from fsnotes.bounds import LEAST_SHARE, delta, kappa, least_features, minimax
 from fsnotes.cones import ConeProblem, Solution
-from fsnotes.errors import InfeasibleBoundError, SelectionWarning, TrivialBoundWarning
+from fsnotes.errors import (
+    EqualMeansError,
+    InfeasibleBoundError,
+    SelectionWarning,
+    TrivialBoundWarning,
+)
 from fsnotes.moments import ClassMoments
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
@@ -103,9 +108,9 @@ class L1MPM(MomentClassifier):
     prune : bool, default=False
         Remove features one by one while the bound of the refitted machine holds.
     n_features : int, optional
-        Select so many, whatever the bound: from the smallest bound with at least so many features
-        the heaviest (with `prune`, those that are left after pruning). Overrides ``retain`` and
-        ``delta``.
+        Select exactly so many, whatever the bound. The bound is raised until at least so many
+        are selected, of which the heaviest are kept (with `prune`, those that are left after
+        pruning). Overrides ``retain`` and ``delta``.
     refit : bool, default=True
         Return the minimax probability machine of the features selected; otherwise the solution of
         the problem itself.
@@ -138,7 +143,10 @@ class L1MPM(MomentClassifier):
     Raises
     ------
     InfeasibleBoundError
-        If ``delta`` is more than ``largest_delta_``, which its attribute ``largest`` holds.
+        If ``delta`` is more than ``largest_delta_``, which its attribute ``largest`` holds, or
+        ``retain`` is 1 where the largest bound is 1.
+    SubproblemError
+        If no solution can be verified.
 
     Notes
     -----
@@ -196,9 +204,7 @@ class L1MPM(MomentClassifier):
         if self.prune and not self.refit:
             raise ValueError("prune=True refits at every step; pass refit=True with it")
         if self.n_features is not None:
-            check_real("n_features", self.n_features, 1)
-            if self.n_features != int(self.n_features):
-                raise ValueError(f"n_features={self.n_features!r}; pass a whole number")
+            check_count("n_features", self.n_features)
 
     def _solve(self, pair, costs):
         path = _Path(self, pair, costs)
@@ -211,11 +217,13 @@ class L1MPM(MomentClassifier):
         weights, share = path.finished(solution, self.n_features and int(self.n_features))
         if self.n_features is not None:
             deviations = pair.deviations(np.arange(len(weights)), weights)
-            self.delta_ = float(delta(pair.gap @ weights / deviations.sum()))
+            self.delta_ = reached(pair.gap @ weights, deviations)
         return weights, share, solution.objective, _result(solution)
 
     def path(self, X, y, retains=None, sample_weight=None):
-        """Machines for a sequence of bounds, each from the last: much cheaper than fits.
+        """Weights for a sequence of bounds, each from the last: much cheaper than fits.
+
+        The parameters ``retain``, ``delta`` and ``n_features`` play no part.
 
         Parameters
         ----------
@@ -228,6 +236,13 @@ class L1MPM(MomentClassifier):
         Returns
         -------
         BoundPath
+
+        Examples
+        --------
+        >>> from fsnotes import L1MPM, load
+        >>> path = L1MPM().path(*load("sonar", return_X_y=True), [0.5, 0.7, 0.9])
+        >>> path.supports.sum(axis=1).tolist()
+        [8, 17, 39]
         """
         self._check_parameters()
         estimator = clone(self)
@@ -258,9 +273,11 @@ class L1MPM(MomentClassifier):
         self._set_largest(path.machine.kappa)
         if retains is None:
             retains = np.linspace(0.02, 1, 50)
-            retains = retains[:-1] if np.isinf(path.machine.kappa) else retains
-        retains = np.atleast_1d(np.asarray(retains, dtype=float))
-        for retain in retains:
+            retains = retains[:-1] if self.largest_delta_ == 1 else retains
+        retains = np.asarray(retains, dtype=float)
+        if retains.ndim != 1 or len(retains) == 0:
+            raise ValueError(f"retains has shape {retains.shape}; pass a list of numbers")
+        for retain in retains.tolist():
             check_real("retains", retain, 0, open_at=0, most=1)
         deltas = np.array([path.asked(retain, None) for retain in retains])
         solutions, machines = [None] * len(retains), [None] * len(retains)
@@ -281,7 +298,7 @@ class L1MPM(MomentClassifier):
 
 @dataclass(frozen=True)
 class BoundPath:
-    """Machines along the bound; one row for each value of `retains`.
+    """Weights and bounds along the bound asked for; one row for each value of ``retains``.
 
     Attributes
     ----------
@@ -328,7 +345,7 @@ class _Path:
         if absolute is None and retain == 1 and largest == 1:
             raise InfeasibleBoundError(
                 "retain=1 asks for a bound of 1, since some direction has no variance within "
-                "either class; pass retain<1 or ridge=1e-3",
+                "either class, or next to none; pass retain<1 or ridge=1e-3",
                 largest,
             )
         return retain * largest if absolute is None else float(absolute)
@@ -385,8 +402,8 @@ class _Path:
             chosen = self.enough(solution.weights, chosen, least)
         elif len(chosen) < n_features:
             warnings.warn(
-                f"n_features={n_features}, but no bound selects more than {len(chosen)}; these "
-                "are returned",
+                f"n_features={n_features}, but no bound tried selects more than {len(chosen)}; "
+                "these are returned",
                 SelectionWarning,
                 stacklevel=5,
             )
@@ -443,8 +460,9 @@ class SMPM(MomentClassifier):
     Parameters
     ----------
     lam : float, default=0.1
-        Price of ``|w|_1``, positive. From some value on one feature is left; towards 0 the
-        machine becomes `MPM`, which below about 1e-6 should be used instead.
+        Price of ``|w|_1``, at least 1e-9. From some value on one feature is left; towards 0 the
+        machine becomes `MPM`. Small prices without `scale`, or of nearly dependent columns, may
+        end in a SubproblemError.
     refit : bool, default=True
         Return the minimax probability machine of the features selected; otherwise the solution of
         the problem itself.
@@ -492,13 +510,12 @@ class SMPM(MomentClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_real("lam", self.lam, 0, open_at=0)
+        check_real("lam", self.lam, 1e-9)  # lam=0 is MPM
         check_bool("refit", self.refit)
 
     def _solve(self, pair, costs):
         self._set_largest(minimax(pair).kappa)
-        price = (1 / self.lam, 1 / self.lam)
-        solution = ConeProblem(pair, "penalty").solve(price, costs)
+        solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * costs)
         chosen = heavy(solution.weights)
         weights = np.zeros(len(pair.gap))
         if self.refit:
@@ -509,8 +526,8 @@ class SMPM(MomentClassifier):
             weights[chosen] = solution.weights[chosen]
             deviations = pair.deviations(chosen, weights[chosen])
             share = balance(deviations)
-            self.delta_ = float(delta(pair.gap @ weights / deviations.sum()))
-        return weights, share, self.lam * solution.objective, _result(solution)
+            self.delta_ = reached(pair.gap @ weights, deviations)
+        return weights, share, solution.objective, _result(solution)
 
 
 def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=None):
@@ -542,22 +559,33 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     >>> round(MPM().fit(X, y).largest_delta_, 2), round(float(levels.mean()), 2)
     (0.62, 0.27)
     """
-    check_real("n_permutations", n_permutations, 1)
+    check_count("n_permutations", n_permutations)
     random = check_random_state(random_state)
     machine = MPM(ridge=ridge, scale=scale).fit(X, y)
     y = np.asarray(y)
+
+    def largest(labels):
+        try:
+            return machine.fit(X, labels).largest_delta_
+        except EqualMeansError:
+            return 0.0
+
     with warnings.catch_warnings():
         # said once, by the fit above
         warnings.simplefilter("ignore", SelectionWarning)
         warnings.simplefilter("ignore", TrivialBoundWarning)
-        return np.array(
-            [machine.fit(X, random.permutation(y)).largest_delta_ for _ in range(n_permutations)]
-        )
+        return np.array([largest(random.permutation(y)) for _ in range(int(n_permutations))])
 
 
 def heavy(weights):
     """Features whose weight is not negligible."""
     return np.flatnonzero(abs(weights) > NEGLIGIBLE * abs(weights).max())
+
+
+def reached(margin, deviations):
+    """Bound of a machine whose boundary gives it to both classes."""
+    with np.errstate(divide="ignore"):
+        return float(delta(margin / deviations.sum()))
 
 
 def balance(deviations):

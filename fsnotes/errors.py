@@ -1,11 +1,16 @@
 """What can go wrong that a caller may want to catch."""
 
 __all__ = [
+    "EqualMeansError",
     "InfeasibleBoundError",
     "SelectionWarning",
     "SubproblemError",
     "TrivialBoundWarning",
 ]
+
+
+class EqualMeansError(ValueError):
+    """The class means are equal, so that moments tell no linear machine the classes apart."""
 
 
 class InfeasibleBoundError(ValueError):

@@ -351,7 +351,11 @@ def _estimate(value, error, quantile):
 
 
 def _labels(y_true, y_pred):
-    y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
+    # objects, as pandas holds text, become what they are
+    y_true, y_pred = (
+        np.array(y.tolist()) if y.dtype.kind == "O" else y
+        for y in (np.asarray(y_true), np.asarray(y_pred))
+    )
     if y_true.ndim != 1 or y_true.shape != y_pred.shape or not y_true.size:
         raise ValueError(
             f"y_true has shape {y_true.shape} and y_pred {y_pred.shape}; pass one label and one "
@@ -362,6 +366,11 @@ def _labels(y_true, y_pred):
             raise ValueError(
                 f"{name} holds {y[y != np.round(y)][0]}, which is no label; pass labels, not "
                 "decision values, and drop samples without one"
+            )
+        if y.dtype.kind == "O":
+            raise ValueError(
+                f"{name} holds labels of several kinds, or None; pass labels of one kind, and drop "
+                "samples without one"
             )
     kinds = {y_true.dtype.kind, y_pred.dtype.kind}
     if kinds & set("US") and kinds & set("biuf"):

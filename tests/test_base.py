@@ -117,11 +117,12 @@ def test_summary_without_names(model):
     lines = machine.summary().splitlines()
     assert lines[0].endswith(f"{machine.n_selected_} of 8 features")
     heaviest = abs(machine.coef_[0] * machine.scale_).argmax()
-    assert lines[4].split()[0] == f"x{heaviest}"
-    assert len(lines) == 4 + machine.n_selected_
-    assert lines[3].split() == ["feature", "weight", "weight", "x", "sd"]
+    assert lines[5].split()[0] == f"x{heaviest}"
+    assert len(lines) == 5 + machine.n_selected_
+    assert lines[3].startswith(f"positive weights speak for {machine.classes_.tolist()[1]!r}")
+    assert lines[4].split() == ["feature", "weight", "weight", "x", "sd"]
     # columns stand below one another
-    assert len({len(line) for line in lines[3:]}) == 1
+    assert len({len(line) for line in lines[4:]}) == 1
 
 
 def test_summary_names_the_classes():
@@ -154,6 +155,7 @@ def test_one_weight_for_all_rows(model):
 
 def test_errors_are_of_kinds_that_callers_expect():
     assert set(errors.__all__) == {
+        "EqualMeansError",
         "InfeasibleBoundError",
         "SelectionWarning",
         "SubproblemError",

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from fsnotes import (
     L1MPM,
@@ -667,7 +668,7 @@ def test_bad_data_is_refused_in_words(model, arguments, error, message):
         (L1MPM(n_features=True), TypeError, "n_features=True is bool"),
         (L1MPM(ridge=-0.1), ValueError, "ridge=-0.1"),
         (L1MPM(scale=None), TypeError, "scale=None"),
-        (SMPM(lam=0), ValueError, "lam=0; pass a number from 0, 0 excluded"),
+        (SMPM(lam=0), ValueError, "lam=0; pass a number from 1e-09"),
         (SMPM(lam=-2), ValueError, "lam=-2; pass"),
         (SMPM(lam=np.inf), ValueError, "lam=inf"),
         (SMPM(lam="1"), TypeError, "lam='1' is str"),
@@ -942,3 +943,60 @@ def test_null_levels_warn_once():
     with pytest.warns(TrivialBoundWarning) as caught:
         levels = null_delta(X, y, 4, random_state=0)
     assert (levels == 1).all() and len(caught) == 1
+
+
+# ---------------------------------------------------------------- what data of others brought up
+
+
+def test_a_column_that_varies_by_rounding_alone_is_constant():
+    rng = np.random.default_rng(0)
+    shares, y = rng.dirichlet(np.ones(7), 60), np.repeat([0, 1], 30)
+    signal = rng.normal(size=(60, 2)) + y[:, None]
+    stamps = 1.7e9 + rng.integers(0, 5, 60) * 1e-6
+    X = np.column_stack([signal, shares.sum(axis=1), stamps])
+    assert (np.ptp(X, axis=0) > 0).all()
+    with pytest.warns(SelectionWarning, match="there are 2: 2, 3"):
+        machine = L1MPM().fit(X, y)
+    assert np.array_equal(machine.support_, [True, True, False, False])
+    assert machine.worst_case_accuracy_.min() >= machine.delta_ * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("model", [MPM(), L1MPM(), SMPM()], ids=["mpm", "l1", "s"])
+def test_a_fit_that_fails_leaves_no_mixture(model):
+    X, y = load("pima", return_X_y=True)
+    model = clone(model).fit(X, y)
+    for bad in (np.arange(len(y)) % 3, np.zeros(len(y))):
+        with pytest.raises(ValueError):
+            model.fit(X[:, :3], bad)
+        with pytest.raises(NotFittedError):
+            model.predict(X)
+
+
+def test_null_delta_counts_equal_means_as_nothing():
+    levels = null_delta(np.array([[0.0], [1], [1], [2]]), [0, 0, 1, 1], 20, random_state=0)
+    assert levels.min() == 0 and levels.max() > 0
+    with pytest.raises(ValueError, match="n_permutations=2.5; pass a whole number"):
+        null_delta(np.eye(4), [0, 0, 1, 1], 2.5)
+
+
+def test_path_refuses_what_is_no_list_of_parts():
+    X, y = load("pima", return_X_y=True)
+    for retains, words in (([], "shape"), ([[0.1]], "shape"), ([0.5, 2], "retains=2.0")):
+        with pytest.raises(ValueError, match=words):
+            L1MPM().path(X, y, retains)
+
+
+def test_default_path_stops_short_of_a_bound_that_rounds_to_one():
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 5))
+    X[:, 0] = y + 1e-9 * rng.normal(size=60)
+    with pytest.warns(TrivialBoundWarning, match="next to none"):
+        path = L1MPM().path(X, y)
+    assert len(path.retains) == 49
+
+
+def test_squares_that_overflow_are_refused():
+    X, y = load("pima", return_X_y=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        with pytest.raises(ValueError, match="divide the features"):
+            MPM().fit(X * 1e160, y)

@@ -372,3 +372,12 @@ def test_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_text_as_pandas_holds_it_is_text():
+    text = pd.Series(["1", "0", "1"], dtype=object)
+    assert tsa(text, ["1", "0", "0"]) == 2 / 3
+    with pytest.raises(ValueError, match="none can agree"):
+        tsa(text, [1, 0, 1])
+    with pytest.raises(ValueError, match="or None"):
+        tsa(pd.Series(["a", None, "b"], dtype=object), ["a", "b", "b"])
