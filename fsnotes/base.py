@@ -182,7 +182,6 @@ class MomentClassifier(SparseClassifier):
             )
         if len(getattr(moments, "classes_", ())) != 2:
             raise ValueError(f"{moments!r}; pass the moments of exactly two classes")
-        self.__dict__.pop("feature_names_in_", None)
         self.classes_, self.n_features_in_ = moments.classes_, moments.n_features_in_
 
     def _check_parameters(self):
@@ -264,23 +263,27 @@ class MomentClassifier(SparseClassifier):
             )
 
     def _set_machine(self, moments, used, unit, weights, share):
-        self.coef_, self.intercept_ = self._machines(moments, used, unit, [weights], [share])
-        self.worst_case_accuracy_ = self._guaranteed(moments, self.coef_, self.intercept_)[0]
+        self.coef_, self.intercept_, bounds = self._machines(
+            moments, used, unit, [weights], [share]
+        )
+        self.worst_case_accuracy_ = bounds[0]
 
     def _machines(self, moments, used, unit, weights, shares):
-        """Coefficients in the caller's units; class 1 gets its share of the distance of means."""
+        """Coefficients in the caller's units, intercepts, and the bounds that both classes get.
+
+        Class 1 gets its share of the distance of the means. The bounds are those of the machines
+        as they stand, one row each, in the order of ``classes_``.
+        """
         coefs = np.zeros((len(weights), self.n_features_in_))
         coefs[:, used] = np.array(weights) / unit
-        return coefs, np.array(shares) * (coefs @ moments.gap()) - coefs @ moments.means_[1]
-
-    def _guaranteed(self, moments, coefs, intercepts):
-        """Bounds of the machines as they stand, one row each, in the order of ``classes_``."""
-        margins = (coefs @ moments.means_.T + intercepts[:, None]) * [-1, 1]
+        places = coefs @ moments.means_.T
+        intercepts = np.array(shares) * (coefs @ moments.gap()) - places[:, 1]
+        margins = (places + intercepts[:, None]) * [-1, 1]
         ridged = np.sqrt(self.ridge) * np.linalg.norm(coefs * self.scale_, axis=1)
         deviations = np.hypot(moments.deviations(coefs), ridged[:, None])
         with np.errstate(divide="ignore", invalid="ignore"):
             bounds = delta(np.maximum(margins, 0) / deviations)
-        return np.where(margins > 0, bounds, 0.0)
+        return coefs, intercepts, np.where(margins > 0, bounds, 0.0)
 
     def _promises(self):
         bounds = zip(self.classes_.tolist(), self.worst_case_accuracy_.tolist(), strict=True)

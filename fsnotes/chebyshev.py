@@ -29,8 +29,8 @@ class MPM(MomentClassifier):
     """Minimax probability machine: the largest accuracy that both classes are certain of.
 
     Maximises the bound delta for which every law with the means and covariances of the data puts
-    at least delta of each class on its side. Uses every feature; a linear machine with one
-    closed-form solution.
+    at least delta of each class on its side. Uses every feature. One number, where the two
+    classes get the same, determines the machine; each step towards it is a linear system.
 
     Parameters
     ----------
@@ -284,14 +284,15 @@ class L1MPM(MomentClassifier):
         for position in np.argsort(retains):
             solutions[position] = path.solve(deltas[position])
             machines[position] = path.finished(solutions[position], None)
-        coefs, intercepts = self._machines(moments, used, unit, *zip(*machines, strict=True))
+        weights, shares = zip(*machines, strict=True)
+        coefs, intercepts, bounds = self._machines(moments, used, unit, weights, shares)
         return BoundPath(
             retains,
             deltas,
             coefs,
             intercepts,
             np.array([solution.objective for solution in solutions]),
-            self._guaranteed(moments, coefs, intercepts).min(axis=1),
+            bounds.min(axis=1),
             coefs != 0,
         )
 

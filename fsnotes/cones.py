@@ -234,11 +234,11 @@ class _Task:
     def first_features(self):
         """All features if they are few; else the promising ones, enough to reach the bounds."""
         size, everything = FIRST_FEATURES, len(self.gap)
-        while size < everything:
+        while size * GROWTH < everything:  # a larger part saves nothing
             found = self.promising(size)
             if self.kind == "penalty" or size >= MOST_FIRST_FEATURES or self.reach(found) > 1.2:
                 return found
-            size = int(size * GROWTH)
+            size *= GROWTH
         return np.arange(everything)
 
     def reach(self, features):
@@ -414,7 +414,7 @@ class _Block:
                 least_units = 1e-6 * np.sqrt(blocks.sum(axis=0).diagonal())
                 gap = self.gap[chosen]
                 fixed = self.tilt[chosen] - self.costs[chosen] * signs[chosen]
-                system, right = np.zeros((size + count,) * 2), np.empty(size + count)
+                system, right = np.zeros((size + count,) * 2, order="F"), np.empty(size + count)
             self.task.counts["newton"] += 1
             short = weights[chosen]
             products = blocks @ short
@@ -430,13 +430,10 @@ class _Block:
             system[:size, size:], system[size:, :size] = -slopes.T, slopes
             right[:size] = fixed - in_objective @ pushes
             right[size:] = rows[:, 2:] @ deviations - rows[:, 0] - rows[:, 1] * (gap @ short)
-            try:
-                solved = np.linalg.solve(system, right)
-            except np.linalg.LinAlgError:
+            *_, solved, failed = linalg.lapack.dgesv(system, right)
+            if failed or not np.isfinite(solved.sum()):
                 return None
             step, multipliers = solved[:size], solved[size:]
-            if not np.isfinite(solved.sum()):
-                return None
             before, betas = betas, np.maximum(in_objective + multipliers @ rows[:, 2:], 0)
             ends = short + step
             leaving = ends * signs[chosen] <= 0
@@ -570,23 +567,23 @@ class _Block:
         linear = np.append(costs, [float(kind == "penalty")] * 2)
         heights = [2 if kind == "gap" else 1, size + 2 * (kind == "margin")]
         heights += [1 + len(root) for root in roots]
-        matrix, right = np.zeros((sum(heights), size + 2)), np.zeros(sum(heights))
-        matrix[0, :size], right[0] = gap, kind != "margin"
+        columns, right = np.zeros((size + 2, sum(heights))), np.zeros(sum(heights))
+        columns[:size, 0], right[0] = gap, kind != "margin"
         if kind == "margin":
-            matrix[0, size:] = -1
+            columns[size:, 0] = -1
         elif kind == "gap":
-            matrix[1, size:], right[1] = 1, 1
-        amounts = matrix[heights[0] :]
-        amounts[np.arange(heights[1]), np.arange(heights[1])] = -1
-        right[heights[0] + size : heights[0] + heights[1]] = -1
+            columns[size:, 1], right[1] = 1, 1
         start = heights[0] + heights[1]
+        amounts = columns[: heights[1], heights[0] : start]
+        amounts[np.arange(heights[1]), np.arange(heights[1])] = -1
+        right[heights[0] + size : start] = -1
         for index, root in enumerate(roots):
-            matrix[start, size + index] = -1 / self.task.kappas[index]
-            matrix[start + 1 : start + 1 + len(root), :size] = -root
+            columns[size + index, start] = -1 / self.task.kappas[index]
+            columns[:size, start + 1 : start + 1 + len(root)] = -root.T
             start += 1 + len(root)
         cones = [clarabel.ZeroConeT(heights[0]), clarabel.NonnegativeConeT(heights[1])]
         cones += [clarabel.SecondOrderConeT(height) for height in heights[2:]]
-        return linear, sparse.csc_matrix(matrix), right, cones
+        return linear, _by_columns(columns), right, cones
 
     def attempt(self, linear, matrix, right, cones, accuracy):
         quadratic = sparse.csc_matrix((len(linear), len(linear)))
@@ -614,6 +611,16 @@ class _Block:
                 "the cone solver found nothing; scale the features, or pass ridge="
             )
         return best  # the duality gap decides whether it is good enough
+
+
+def _by_columns(columns):
+    """The sparse matrix with these columns, in half the time that scipy takes for a dense one."""
+    count, height = columns.shape
+    places = np.flatnonzero(columns)
+    starts = np.searchsorted(places, height * np.arange(count + 1))
+    return sparse.csc_matrix(
+        (columns.ravel()[places], places % height, starts), shape=(height, count)
+    )
 
 
 def _root(covariance):

@@ -449,8 +449,8 @@ class _Part:
     def deviations(self, features, weights):
         if self.scatter is None:
             return np.linalg.norm(self.centered_rows(features) @ weights.T, axis=0)
-        block = self.scatter[features[:, None], features] / self.weight
-        return np.sqrt(np.maximum((weights @ block * weights).sum(axis=1), 0))
+        block = self.scatter[features[:, None], features]
+        return np.sqrt(np.maximum((weights @ block * weights).sum(axis=1), 0) / self.weight)
 
     def variances(self):
         if self.scatter is not None:

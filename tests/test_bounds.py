@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fsnotes import ClassMoments, literal, load, make_instance
-from fsnotes.bounds import Frontier, delta, kappa, least_features, minimax
+from fsnotes.bounds import (
+    Frontier,
+    _minimax_by_newton,
+    delta,
+    kappa,
+    least_features,
+    minimax,
+)
 from fsnotes.moments import MomentPair
 
 
@@ -455,3 +462,31 @@ def test_removal_from_copies_and_features_without_gap():
     pair = MomentPair([0.0, 1, 0], [S, 2 * S])
     features, _ = least_features(pair, np.arange(3), minimax(pair).kappa * (1 - 1e-9))
     assert list(features) == [0, 1, 2]
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_the_short_way_is_the_frontiers(seed):
+    X, y, ridge = draw(seed, ridge=0.1 * (seed % 2))
+    pair = pair_of(X, y, ridge)
+    short, long = _minimax_by_newton(pair), Frontier(pair).balanced()
+    if short is None:
+        assert abs(long.mixture - 0.5) > 0.25
+        return
+    assert np.isclose(short.kappa, long.kappa, rtol=1e-9)
+    assert np.isclose(short.mixture, long.mixture, atol=1e-6)
+    assert np.allclose(short.shares, long.shares, rtol=1e-6)
+    assert np.allclose(short.weights, long.weights, rtol=1e-5, atol=1e-6 * abs(long.weights).max())
+
+
+def test_the_short_way_leaves_the_rest_to_the_frontier():
+    X, y, _ = draw(3)
+    gap, S1, S2 = definition(X, y)
+    none = np.zeros_like(S1)
+    singular = np.block([[S1, S1], [S1, S1]]), np.block([[S2, S2], [S2, S2]])
+    for covariances in [(S1, none), (none, S2), (S1, 1e6 * S2), (1e6 * S1, S2)]:
+        assert _minimax_by_newton(MomentPair(gap, covariances)) is None
+    assert _minimax_by_newton(MomentPair(np.append(gap, gap), singular)) is None
+    assert _minimax_by_newton(pair_of(*draw(3, True)[:2])) is None
+    lopsided = minimax(MomentPair(gap, (S1, 1e6 * S2)))
+    assert lopsided.kappa == Frontier(MomentPair(gap, (S1, 1e6 * S2))).balanced().kappa
