@@ -2,6 +2,7 @@
 
 import numbers
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -126,10 +127,34 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         return X, y, sample_weight
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What a machine of moments is solved from, and what takes its weights back to the data.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+    used : ndarray of int
+        Features that vary.
+    unit : ndarray
+        Of each of them.
+    pair : MomentPair
+        Of these features in these units.
+    costs : ndarray
+        Of their weights in a norm.
+    """
+
+    moments: ClassMoments
+    used: np.ndarray
+    unit: np.ndarray
+    pair: MomentPair
+    costs: np.ndarray
+
+
 class MomentClassifier(SparseClassifier):
     """A machine that knows means and covariances alone.
 
-    A subclass has the parameters ``ridge`` and ``scale`` and a method ``_solve(pair, costs)`` that
+    A subclass has the parameters ``ridge`` and ``scale`` and a method ``_solve(prepared)`` that
     returns weights in the units of the pair, the margin of class 1, objective and result.
     """
 
@@ -189,9 +214,10 @@ class MomentClassifier(SparseClassifier):
         check_bool("scale", self.scale)
 
     def _fit(self, moments):
-        used, unit, pair, costs = self._prepared(moments)
-        weights, share, objective, result = self._solve(pair, costs)
-        self._set_machine(moments, used, unit, weights, share)
+        prepared = self._prepared(moments)
+        weights, share, objective, result = self._solve(prepared)
+        self.coef_, self.intercept_, bounds = self._machines(prepared, [weights], [share])
+        self.worst_case_accuracy_ = bounds[0]
         self.objective_, self.result_ = float(objective), result
         return self
 
@@ -239,7 +265,8 @@ class MomentClassifier(SparseClassifier):
             self.scale_[used] = unit
         ridge = self.ridge if self.scale else self.ridge / unit**2
         pair = MomentPair.from_moments(moments, used, unit, ridge)
-        return used, unit, pair, np.ones(len(used)) if self.scale else 1 / unit
+        costs = np.ones(len(used)) if self.scale else 1 / unit
+        return Prepared(moments, used, unit, pair, costs)
 
     def _warn_of_constant(self, columns):
         if len(columns):
@@ -262,20 +289,15 @@ class MomentClassifier(SparseClassifier):
                 stacklevel=5,
             )
 
-    def _set_machine(self, moments, used, unit, weights, share):
-        self.coef_, self.intercept_, bounds = self._machines(
-            moments, used, unit, [weights], [share]
-        )
-        self.worst_case_accuracy_ = bounds[0]
-
-    def _machines(self, moments, used, unit, weights, shares):
+    def _machines(self, prepared, weights, shares):
         """Coefficients in the caller's units, intercepts, and the bounds that both classes get.
 
         Class 1 gets its share of the distance of the means. The bounds are those of the machines
         as they stand, one row each, in the order of ``classes_``.
         """
+        moments = prepared.moments
         coefs = np.zeros((len(weights), self.n_features_in_))
-        coefs[:, used] = np.array(weights) / unit
+        coefs[:, prepared.used] = np.array(weights) / prepared.unit
         places = coefs @ moments.means_.T
         intercepts = np.array(shares) * (coefs @ moments.gap()) - places[:, 1]
         margins = (places + intercepts[:, None]) * [-1, 1]

@@ -1,9 +1,10 @@
 """The bound of Chebyshev and Cantelli: what means and covariances promise of a linear machine."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, special
 from scipy.optimize import brentq
 
 __all__ = ["Frontier", "Machine", "delta", "kappa", "least_features", "minimax"]
@@ -13,6 +14,8 @@ LEAST_SHARE = 1e-6
 # of a unit variance, what the features before leave of it: 1e-8, far from rounding
 SURELY_REGULAR = 1e-4
 SETTLED, MAX_NEWTON = 1e-9, 10
+LEAST_KAPPA = 1e-7
+MOST_LOGIT = 36.0  # where 1 - m is the rounding of 1
 
 
 def kappa(delta):
@@ -75,7 +78,7 @@ class Frontier:
     """Machines for which no other promises more to one class and no less to the other.
 
     They are ``w(m) = (m S1 + (1 - m) S2)^-1 d`` with ``kappa1 = m s1`` and ``kappa2 = (1 - m) s2``,
-    for 0 < m < 1. One eigendecomposition; then O(n) a point. Along a direction in which neither
+    for m from 0 to 1. One eigendecomposition; then O(n) a point. Along a direction in which neither
     class varies, `separating`, both promises are 1.
 
     O(n^3) time and O(n^2) memory, or O(N^2 n) and O(N n) if there are fewer rows N than features.
@@ -91,105 +94,74 @@ class Frontier:
     """
 
     def __init__(self, pair):
-        self._pair = pair
-        decompose = self._decompose_rows if pair.is_wide else self._decompose
+        decompose = _decompose_rows if pair.is_wide else _decompose
         # variance of class 1 in each direction, where the sum of both variances is 1
-        first, self._gap, self._expand, null = decompose()
-        self._first = np.clip(first, 0, 1)
+        first, self._gap, self._expand, null = decompose(pair)
+        edge = 10 * len(first) * np.finfo(float).eps
+        self._first = np.where(first < edge, 0, np.where(first > 1 - edge, 1, first))
+        # what rounding leaves of the gap where one class alone has variance
+        one_class = (self._first == 0) | (self._first == 1)
+        self._gap[one_class & (abs(self._gap) < LEAST_KAPPA)] = 0
         self.separating = None
         if null is not None:
             self.separating = null / (pair.gap @ null)
 
-    def _decompose(self):
-        """From matrices of features by features."""
-        pair = self._pair
-        first, second = pair.block(0), pair.block(1)
-        total = first + second
-        unit = np.sqrt(np.diag(total))
-        unit = np.where(unit > 0, unit, 1)
-        total = total / unit / unit[:, None]
-        gap, null = pair.gap / unit, None
-        try:
-            triangle = np.linalg.cholesky(total)
-        except np.linalg.LinAlgError:
-            triangle = None
-        if triangle is not None and np.diag(triangle).min() > SURELY_REGULAR:
-            # a third of the time of the eigenvectors, which only near singularity are needed
-            inverse, _ = linalg.lapack.dtrtri(triangle, lower=1)
-            basis = inverse.T / unit[:, None]
-        else:
-            values, vectors = np.linalg.eigh(total)
-            kept = values > _rounding(values)
-            values, vectors = values[kept], vectors[:, kept]
-            null = _outside(gap, vectors @ (vectors.T @ gap))
-            basis = vectors / np.sqrt(values) / unit[:, None]
-        first, turn = np.linalg.eigh(basis.T @ first @ basis)
-        basis = basis @ turn
-        return (
-            first,
-            basis.T @ pair.gap,
-            lambda coordinates: basis @ coordinates,
-            None if null is None else null / unit,
-        )
-
-    def _decompose_rows(self):
-        """From the rows of both factors, where they are fewer than the features."""
-        pair = self._pair
-        ridged = bool(pair.ridge.any())
-        # where there is a ridge, its units make it a multiple of the identity
-        unit = np.sqrt(pair.ridge if ridged else pair.variances().sum(axis=0))
-        unit = np.where(unit > 0, unit, 1)
-        ridge = 1.0 if ridged else 0.0
-        gap, rows = pair.gap / unit, pair.factor_rows() / unit
-        values, left = np.linalg.eigh(rows @ rows.T)
-        kept = values > _rounding(values)
-        values, left = values[kept], left[:, kept]
-        size = np.sqrt(values)
-        inside = (left.T @ (rows @ gap)) / size  # the gap in the orthonormal basis of the rows
-        null = _outside(gap, (left / size @ inside) @ rows)
-        first = left[: len(pair._factors[0])] * size
-        total = np.sqrt(values + 2 * ridge)
-        within = (first.T @ first + ridge * np.eye(len(values))) / total / total[:, None]
-        whitened = inside / total
-        if ridged and null is not None:
-            # beyond the rows both classes have the variance of the ridge alone
-            length = np.linalg.norm(null)
-            within = np.pad(within, (0, 1))
-            within[-1, -1] = 0.5
-            whitened = np.append(whitened, length / np.sqrt(2 * ridge))
-            beyond, null = null / length / np.sqrt(2 * ridge) / unit, None
-        else:
-            beyond = 0.0
-
-        first, turn = np.linalg.eigh(within)
-
-        def expand(coordinates):
-            coordinates = turn @ coordinates
-            inner, outer = coordinates[: len(total)], coordinates[len(total) :].sum()
-            return (left @ (inner / total / size)) @ rows / unit + outer * beyond
-
-        return first, turn.T @ whitened, expand, None if null is None else null / unit
-
-    def _kappas(self, mixture):
-        spread = mixture * self._first + (1 - mixture) * (1 - self._first)
-        squares = (self._gap / spread) ** 2
-        first = mixture * np.sqrt(self._first @ squares)
-        return first, (1 - mixture) * np.sqrt((1 - self._first) @ squares)
-
     def kappas(self, mixture):
-        """The pair (kappa1, kappa2) at a `mixture` strictly between 0 and 1."""
-        return np.array(self._kappas(mixture))
+        """The pair (kappa1, kappa2) at a `mixture` from 0 to 1, or at several, one row each."""
+        mixture = np.asarray(mixture, dtype=float)[..., None]
+        spread = mixture * self._first + (1 - mixture) * (1 - self._first)
+        spread = np.where(spread > 0, spread, 1)
+        # a direction in which one class alone has variance promises it the same everywhere
+        first = np.where(self._first == 1, 1, mixture / spread)
+        second = np.where(self._first == 0, 1, (1 - mixture) / spread)
+        squares = self._gap**2
+        found = first**2 @ (self._first * squares), second**2 @ ((1 - self._first) * squares)
+        return np.sqrt(np.stack(found, axis=-1))
 
     def machine(self, mixture):
-        """The machine at a `mixture` strictly between 0 and 1; the balance is left as it falls."""
+        """The machine at a `mixture` from 0 to 1; the balance is left as it falls."""
         spread = mixture * self._first + (1 - mixture) * (1 - self._first)
-        coordinates = self._gap / spread
+        free = (spread == 0) & (self._gap != 0)
+        if free.any():  # at an end, directions in which the class that counts does not vary
+            coordinates = np.where(free, self._gap, 0)
+        else:
+            coordinates = self._gap / np.where(spread > 0, spread, 1)
         margin = self._gap @ coordinates
         weights = self._expand(coordinates) / margin
-        kappas = self.kappas(mixture)
-        deviations = kappas / np.array([mixture, 1 - mixture]) / margin
-        shares = kappas * deviations
-        return Machine(weights, deviations, 1 / deviations.sum(), shares / shares.sum(), mixture)
+        squares = np.array([self._first, 1 - self._first]) @ coordinates**2
+        deviations = np.sqrt(squares) / margin
+        shares = np.array([mixture, 1 - mixture]) * squares
+        total = shares.sum()
+        shares = shares / total if total > 0 else np.array([1 - mixture, mixture])
+        return Machine(weights, deviations, 1 / deviations.sum(), shares, mixture)
+
+    def mixture_at(self, kappa1):
+        """The mixture at which class 1 gets `kappa1`; an end of the frontier if none does."""
+        least, most = self.kappas([0, 1])[:, 0]
+        if kappa1 <= least or kappa1 >= most:
+            return float(kappa1 >= most)
+
+        def excess(logit):
+            return self.kappas(special.expit(logit))[0] - kappa1
+
+        if excess(-MOST_LOGIT) >= 0 or excess(MOST_LOGIT) <= 0:
+            return float(special.expit(MOST_LOGIT * np.sign(kappa1 - (least + most) / 2)))
+        return float(special.expit(brentq(excess, -MOST_LOGIT, MOST_LOGIT, xtol=1e-13)))
+
+    def kappa2_max(self, kappa1):
+        """The largest kappa2 beside a `kappa1`; -inf if `kappa1` itself is out of reach.
+
+        Where one class does not vary along some direction, its kappa is unlimited, and what the
+        other gets there is a supremum that is not attained.
+        """
+        if self.separating is not None:
+            return np.inf
+        (least1, _), (most1, least2) = self.kappas([0, 1])
+        if kappa1 > most1:
+            return float(least2) if least2 > 0 else -np.inf
+        if kappa1 <= least1 and least1 > 0:
+            return np.inf
+        return float(self.kappas(self.mixture_at(kappa1))[1])
 
     def balanced(self):
         """The minimax probability machine: the largest bound that both classes share."""
@@ -220,6 +192,78 @@ class Frontier:
         return Machine(
             machine.weights, machine.deviations, machine.kappa, shares / shares.sum(), mixture
         )
+
+
+def _decompose(pair):
+    """From matrices of features by features."""
+    first, second = pair.block(0), pair.block(1)
+    total = first + second
+    unit = np.sqrt(np.diag(total))
+    unit = np.where(unit > 0, unit, 1)
+    total = total / unit / unit[:, None]
+    gap, null = pair.gap / unit, None
+    try:
+        triangle = np.linalg.cholesky(total)
+    except np.linalg.LinAlgError:
+        triangle = None
+    if triangle is not None and np.diag(triangle).min() > SURELY_REGULAR:
+        # a third of the time of the eigenvectors, which only near singularity are needed
+        inverse, _ = linalg.lapack.dtrtri(triangle, lower=1)
+        basis = inverse.T / unit[:, None]
+    else:
+        values, vectors = np.linalg.eigh(total)
+        kept = values > _rounding(values)
+        values, vectors = values[kept], vectors[:, kept]
+        null = _outside(gap, vectors @ (vectors.T @ gap))
+        basis = vectors / np.sqrt(values) / unit[:, None]
+    first, turn = np.linalg.eigh(basis.T @ first @ basis)
+    basis = basis @ turn
+    return (
+        first,
+        basis.T @ pair.gap,
+        partial(np.matmul, basis),
+        None if null is None else null / unit,
+    )
+
+
+def _decompose_rows(pair):
+    """From the rows of both factors, where they are fewer than the features."""
+    ridged = bool(pair.ridge.any())
+    # where there is a ridge, its units make it a multiple of the identity
+    unit = np.sqrt(pair.ridge if ridged else pair.variances().sum(axis=0))
+    unit = np.where(unit > 0, unit, 1)
+    ridge = 1.0 if ridged else 0.0
+    gap, rows = pair.gap / unit, pair.factor_rows() / unit
+    values, left = np.linalg.eigh(rows @ rows.T)
+    kept = values > _rounding(values)
+    values, left = values[kept], left[:, kept]
+    size = np.sqrt(values)
+    inside = (left.T @ (rows @ gap)) / size  # the gap in the orthonormal basis of the rows
+    null = _outside(gap, (left / size @ inside) @ rows)
+    first = left[: len(pair._factors[0])] * size
+    total = np.sqrt(values + 2 * ridge)
+    within = (first.T @ first + ridge * np.eye(len(values))) / total / total[:, None]
+    whitened = inside / total
+    if ridged and null is not None:
+        # beyond the rows both classes have the variance of the ridge alone
+        length = np.linalg.norm(null)
+        within = np.pad(within, (0, 1))
+        within[-1, -1] = 0.5
+        whitened = np.append(whitened, length / np.sqrt(2 * ridge))
+        beyond, null = null / length / np.sqrt(2 * ridge) / unit, None
+    else:
+        beyond = 0.0
+
+    first, turn = np.linalg.eigh(within)
+    expand = partial(_expand_rows, turn, total * size, left, rows, unit, beyond)
+    return first, turn.T @ whitened, expand, None if null is None else null / unit
+
+
+def _expand_rows(turn, length, left, rows, unit, beyond, coordinates):
+    """Weights of the features; function and arrays apart, since closures cannot be pickled."""
+    coordinates = turn @ coordinates
+    inner, outer = coordinates[: len(length)], coordinates[len(length) :].sum()
+    return (left @ (inner / length)) @ rows / unit + outer * beyond
 
 
 def _rounding(values):

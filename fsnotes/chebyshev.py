@@ -83,8 +83,8 @@ class MPM(MomentClassifier):
         self.ridge = ridge
         self.scale = scale
 
-    def _solve(self, pair, costs):
-        machine = minimax(pair)
+    def _solve(self, prepared):
+        machine = minimax(prepared.pair)
         self._set_largest(machine.kappa)
         self.delta_ = self.largest_delta_
         objective = machine.deviations.sum()
@@ -206,8 +206,9 @@ class L1MPM(MomentClassifier):
         if self.n_features is not None:
             check_count("n_features", self.n_features)
 
-    def _solve(self, pair, costs):
-        path = _Path(self, pair, costs)
+    def _solve(self, prepared):
+        pair = prepared.pair
+        path = _Path(self, pair, prepared.costs)
         self._set_largest(path.machine.kappa)
         if self.n_features is None:
             self.delta_ = path.asked(self.retain, self.delta)
@@ -268,8 +269,8 @@ class L1MPM(MomentClassifier):
         return estimator._path(moments, retains)
 
     def _path(self, moments, retains):
-        used, unit, pair, costs = self._prepared(moments)
-        path = _Path(self, pair, costs)
+        prepared = self._prepared(moments)
+        path = _Path(self, prepared.pair, prepared.costs)
         self._set_largest(path.machine.kappa)
         if retains is None:
             retains = np.linspace(0.02, 1, 50)
@@ -285,7 +286,7 @@ class L1MPM(MomentClassifier):
             solutions[position] = path.solve(deltas[position])
             machines[position] = path.finished(solutions[position], None)
         weights, shares = zip(*machines, strict=True)
-        coefs, intercepts, bounds = self._machines(moments, used, unit, weights, shares)
+        coefs, intercepts, bounds = self._machines(prepared, weights, shares)
         return BoundPath(
             retains,
             deltas,
@@ -514,9 +515,10 @@ class SMPM(MomentClassifier):
         check_real("lam", self.lam, 1e-9)  # lam=0 is MPM
         check_bool("refit", self.refit)
 
-    def _solve(self, pair, costs):
+    def _solve(self, prepared):
+        pair = prepared.pair
         self._set_largest(minimax(pair).kappa)
-        solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * costs)
+        solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * prepared.costs)
         chosen = heavy(solution.weights)
         weights = np.zeros(len(pair.gap))
         if self.refit:

@@ -104,7 +104,7 @@ class ConeProblem:
         Parameters
         ----------
         kappas : pair of float
-            Of class 1 and class 2, positive.
+            Of class 1 and class 2, positive; 0 is allowed for ``"margin"``.
         costs, tilt : ndarray of shape (n_features,), optional
             ``c > 0``, by default 1, and ``q`` with ``|q| < c``, by default 0.
         feasible : ndarray of shape (n_features,), optional
@@ -314,9 +314,10 @@ class _Task:
         elif self.kind == "gap":
             value, limit = point.lift - (lengths / self.kappas).max(), 1.0
         else:
-            excess = max((lengths / self.kappas).max() - point.lift, 0)
+            prices = np.divide(lengths, self.kappas, out=np.zeros(2), where=self.kappas > 0)
+            excess = max(prices.max() - point.lift, 0)
             slopes = slopes + excess * self.gap
-            value, limit = 2 * (point.lift + excess) - (lengths / self.kappas).sum(), 1.0
+            value, limit = 2 * (point.lift + excess) - prices.sum(), 1.0
         change = slopes - self.tilt
         room = self.costs - np.sign(change) * self.tilt
         shrink = min(1.0, limit, (room / np.maximum(abs(change), 1e-300)).min())
@@ -526,6 +527,8 @@ class _Block:
         pulls, betas, end = np.zeros((2, size + 1)), np.zeros(2), len(dual)
         for index in (1, 0):
             root = roots[index]
+            if task.kappas[index] == 0:
+                continue
             part = -dual[end - len(root) : end]
             pulls[index, : len(gap)] = _solved(root, part)
             betas[index] = np.linalg.norm(part)
@@ -566,7 +569,8 @@ class _Block:
         size, kind = len(gap), self.task.kind
         linear = np.append(costs, [float(kind == "penalty")] * 2)
         heights = [2 if kind == "gap" else 1, size + 2 * (kind == "margin")]
-        heights += [1 + len(root) for root in roots]
+        bound = [index for index in (0, 1) if self.task.kappas[index] > 0]
+        heights += [1 + len(roots[index]) for index in bound]
         columns, right = np.zeros((size + 2, sum(heights))), np.zeros(sum(heights))
         columns[:size, 0], right[0] = gap, kind != "margin"
         if kind == "margin":
@@ -577,7 +581,8 @@ class _Block:
         amounts = columns[: heights[1], heights[0] : start]
         amounts[np.arange(heights[1]), np.arange(heights[1])] = -1
         right[heights[0] + size : start] = -1
-        for index, root in enumerate(roots):
+        for index in bound:
+            root = roots[index]
             columns[size + index, start] = -1 / self.task.kappas[index]
             columns[:size, start + 1 : start + 1 + len(root)] = -root.T
             start += 1 + len(root)
