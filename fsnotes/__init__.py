@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 
 # A name is imported when it is first used: data sets alone need not wait for scikit-learn.
 _HOMES = {
+    "baselines": ["L1SVM"],
     "chebyshev": ["L1MPM", "MPM", "SMPM", "null_delta"],
     "datasets": ["available", "download", "load"],
     "generators": [
@@ -15,6 +16,7 @@ _HOMES = {
         "make_twonorm",
         "make_wide",
     ],
+    "mempm": ["FSMEMPM", "MEMPM", "frontier"],
     "moments": ["ClassMoments"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -97,6 +97,37 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _promises(self):
         return []
 
+    def _forget(self):
+        """Drop what an earlier fit left, or a fit that fails would leave a mixture of both."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _units(self, moments, variances):
+        """Gap of the means and unit of each feature, 0 where it is constant; sets ``scale_``."""
+        gap = moments.gap()
+        unit = np.sqrt(moments.weights_ / moments.weights_.sum() @ variances)
+        if not (np.isfinite(unit) & np.isfinite(gap)).all():
+            raise ValueError("the squares of the features overflow; divide the features first")
+        # what is left of a constant by rounding is neither variance nor gap
+        offset = abs(moments.means_).max(axis=0)
+        constant = (unit <= ROUNDED * offset) & (abs(gap) <= ROUNDED * offset)
+        # a feature that varies between the classes alone has no deviation to be measured in
+        unit = np.where(constant, 0, np.where(unit > 0, unit, abs(gap)))
+        self._warn_of_constant(np.flatnonzero(unit == 0))
+        self.scale_ = np.where(unit > 0, unit, 1) if self.scale else np.ones(len(unit))
+        return np.where(constant, 0, gap), unit
+
+    def _warn_of_constant(self, columns):
+        if len(columns):
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+            shown = ", ".join(str(name) for name in names[columns[:5]])
+            more = ", ..." if len(columns) > 5 else ""
+            warnings.warn(
+                f"constant features are never selected; there are {len(columns)}: {shown}{more}",
+                SelectionWarning,
+                stacklevel=6,
+            )
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -195,11 +226,6 @@ class MomentClassifier(SparseClassifier):
         self._take_moments(moments)
         return self._fit(moments)
 
-    def _forget(self):
-        """Drop what an earlier fit left, or a fit that fails would leave a mixture of both."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
     def _take_moments(self, moments):
         if not isinstance(moments, ClassMoments):
             raise TypeError(
@@ -233,7 +259,7 @@ class MomentClassifier(SparseClassifier):
             # one row of weight 2 stands for two equal rows
             if max(count, weight) < 2:
                 raise ValueError(f"class {label!r} has 1 sample; a covariance needs at least two")
-        gap, variances = moments.gap(), moments.variances()
+        variances = moments.variances()
         for label, spread in zip(moments.classes_.tolist(), variances, strict=True):
             if not spread.any():
                 warnings.warn(
@@ -242,42 +268,18 @@ class MomentClassifier(SparseClassifier):
                     TrivialBoundWarning,
                     stacklevel=4,
                 )
-        shares = moments.weights_ / moments.weights_.sum()
-        unit = np.sqrt(shares @ variances)
-        if not (np.isfinite(unit) & np.isfinite(gap)).all():
-            raise ValueError("the squares of the features overflow; divide the features first")
-        # what is left of a constant by rounding is neither variance nor gap
-        offset = abs(moments.means_).max(axis=0)
-        constant = (unit <= ROUNDED * offset) & (abs(gap) <= ROUNDED * offset)
-        unit, gap = np.where(constant, 0, unit), np.where(constant, 0, gap)
-        self._warn_of_constant(np.flatnonzero((unit == 0) & (gap == 0)))
-        if not (abs(gap) > 1e-13 * (offset + unit)).any():
+        gap, unit = self._units(moments, variances)
+        if not (abs(gap) > 1e-13 * (abs(moments.means_).max(axis=0) + unit)).any():
             raise EqualMeansError(
                 "the class means are equal up to rounding, so no linear machine tells the "
                 "classes apart by moments; transform the features, by squares for example"
             )
-        # a feature that varies between the classes alone has no deviation to be measured in
-        unit = np.where(unit > 0, unit, abs(gap))
         used = np.flatnonzero(unit)
         unit = unit[used]
-        self.scale_ = np.ones(len(gap))
-        if self.scale:
-            self.scale_[used] = unit
         ridge = self.ridge if self.scale else self.ridge / unit**2
         pair = MomentPair.from_moments(moments, used, unit, ridge)
         costs = np.ones(len(used)) if self.scale else 1 / unit
         return Prepared(moments, used, unit, pair, costs)
-
-    def _warn_of_constant(self, columns):
-        if len(columns):
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-            shown = ", ".join(str(name) for name in names[columns[:5]])
-            more = ", ..." if len(columns) > 5 else ""
-            warnings.warn(
-                f"constant features are never selected; there are {len(columns)}: {shown}{more}",
-                SelectionWarning,
-                stacklevel=5,
-            )
 
     def _set_largest(self, kappa):
         self.largest_delta_ = float(delta(kappa))

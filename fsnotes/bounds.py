@@ -102,24 +102,29 @@ class Frontier:
         # what rounding leaves of the gap where one class alone has variance
         one_class = (self._first == 0) | (self._first == 1)
         self._gap[one_class & (abs(self._gap) < LEAST_KAPPA)] = 0
+        variances = np.array([self._first, 1 - self._first])
+        squares = variances * self._gap**2
+        self._both, self._inner = variances[:, ~one_class], squares[:, ~one_class].T
+        self._always = squares[:, one_class].sum(axis=1)
         self.separating = None
         if null is not None:
             self.separating = null / (pair.gap @ null)
 
     def kappas(self, mixture):
         """The pair (kappa1, kappa2) at a `mixture` from 0 to 1, or at several, one row each."""
-        mixture = np.asarray(mixture, dtype=float)[..., None]
-        spread = mixture * self._first + (1 - mixture) * (1 - self._first)
-        spread = np.where(spread > 0, spread, 1)
-        # a direction in which one class alone has variance promises it the same everywhere
-        first = np.where(self._first == 1, 1, mixture / spread)
-        second = np.where(self._first == 0, 1, (1 - mixture) / spread)
-        squares = self._gap**2
-        found = first**2 @ (self._first * squares), second**2 @ ((1 - self._first) * squares)
-        return np.sqrt(np.stack(found, axis=-1))
+        mixture = np.asarray(mixture, dtype=float)
+        if self.separating is not None:
+            return np.full((*mixture.shape, 2), np.inf)
+        shares = np.stack([mixture, 1 - mixture], axis=-1)
+        spread = shares @ self._both
+        # directions in which one class alone has variance promise it the same everywhere
+        return np.sqrt(shares**2 * (1 / (spread * spread) @ self._inner) + self._always)
 
     def machine(self, mixture):
         """The machine at a `mixture` from 0 to 1; the balance is left as it falls."""
+        if self.separating is not None:
+            half = np.array([0.5, 0.5])
+            return Machine(self.separating, np.zeros(2), np.inf, half, 0.5)
         spread = mixture * self._first + (1 - mixture) * (1 - self._first)
         free = (spread == 0) & (self._gap != 0)
         if free.any():  # at an end, directions in which the class that counts does not vary
@@ -131,9 +136,9 @@ class Frontier:
         squares = np.array([self._first, 1 - self._first]) @ coordinates**2
         deviations = np.sqrt(squares) / margin
         shares = np.array([mixture, 1 - mixture]) * squares
-        total = shares.sum()
-        shares = shares / total if total > 0 else np.array([1 - mixture, mixture])
-        return Machine(weights, deviations, 1 / deviations.sum(), shares, mixture)
+        if free.any():
+            shares = np.clip([1 - mixture, mixture], LEAST_SHARE, 1 - LEAST_SHARE)
+        return Machine(weights, deviations, 1 / deviations.sum(), shares / shares.sum(), mixture)
 
     def mixture_at(self, kappa1):
         """The mixture at which class 1 gets `kappa1`; an end of the frontier if none does."""
@@ -154,10 +159,8 @@ class Frontier:
         Where one class does not vary along some direction, its kappa is unlimited, and what the
         other gets there is a supremum that is not attained.
         """
-        if self.separating is not None:
-            return np.inf
         (least1, _), (most1, least2) = self.kappas([0, 1])
-        if kappa1 > most1:
+        if kappa1 > most1 * (1 + 1e-14):  # sums of one and of several rows round differently
             return float(least2) if least2 > 0 else -np.inf
         if kappa1 <= least1 and least1 > 0:
             return np.inf
@@ -166,8 +169,7 @@ class Frontier:
     def balanced(self):
         """The minimax probability machine: the largest bound that both classes share."""
         if self.separating is not None:
-            half = np.array([0.5, 0.5])
-            return Machine(self.separating, np.zeros(2), np.inf, half, 0.5)
+            return self.machine(0.5)
         low, high = 1e-9, 1 - 1e-9
 
         squares = self._gap**2

@@ -448,8 +448,7 @@ class _Path:
         need = self.level * deviations
         if self.problem.normalization == "margin":
             need = np.maximum(need, 1)
-        part = (need[0] + (margin - need.sum()) / 2) / margin
-        return np.clip(part, LEAST_SHARE, 1 - LEAST_SHARE)
+        return spare_halved(need, margin)
 
 
 class SMPM(MomentClassifier):
@@ -596,6 +595,12 @@ def balance(deviations):
     total = deviations.sum()
     share = deviations[0] / total if total > 0 else 0.5
     return np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)
+
+
+def spare_halved(need, margin):
+    """Class 1's share of a margin of which both classes get what they need and half the rest."""
+    part = (need[0] + (margin - need.sum()) / 2) / margin
+    return np.clip(part, LEAST_SHARE, 1 - LEAST_SHARE)
 
 
 def _result(solution):

@@ -39,7 +39,9 @@ REMEDIES = {
     "penalty": "a larger price of the weights",
 }
 LARGEST_GAP, LARGEST_VIOLATION = 1e-6, 1e-7
-BOLD_TURNS, CAUTIOUS_TURNS, MAX_NEWTON, MAX_ROUNDS = 12, 60, 40, 200
+SMALL = 32
+BOLD_TURNS, CAUTIOUS_TURNS, MAX_ROUNDS = 12, 60, 200
+BOLD_NEWTON, CAUTIOUS_NEWTON = 12, 40  # steps of one turn; where it arrives, 10 or 30 are enough
 
 
 @dataclass(frozen=True)
@@ -356,7 +358,11 @@ class _Block:
 
     def newton(self, start):
         """From a guess of features, signs and states to an optimum of the working set, or None."""
-        return self.pivoted(start, bold=True) or self.pivoted(start, bold=False)
+        found = self.pivoted(start, bold=True)
+        # from the answer of another problem, a cone problem costs less than many small steps
+        if found is None and (start.accuracy or len(self.features) <= SMALL):
+            return self.pivoted(start, bold=False)
+        return found
 
     def pivoted(self, start, bold):
         """Features join and leave in blocks, if `bold`, or one at a time."""
@@ -405,7 +411,7 @@ class _Block:
         needed = (rows[:, 2:] != 0).any(axis=0) | (in_objective > 0)
         weights, signs, chosen = weights.copy(), signs.copy(), None
         count = len(rows)
-        for _ in range(MAX_NEWTON):
+        for _ in range(BOLD_NEWTON if bold else CAUTIOUS_NEWTON):
             if chosen is None:
                 chosen = np.flatnonzero(signs)
                 size = len(chosen)

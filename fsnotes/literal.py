@@ -4,12 +4,13 @@ Class 1 comes first, as in the papers. Every function asserts that the solver ca
 optimal at a tolerance of 1e-9, and returns what the paper asks for.
 """
 
+import itertools
 import warnings
 
 import cvxpy as cp
 import numpy as np
 
-__all__ = ["l1mpm", "mpm", "smpm"]
+__all__ = ["algorithm1", "fsmempm", "l1mpm", "l1svm", "mempm", "mpm", "smpm"]
 
 
 def mpm(mu1, mu2, S1, S2):
@@ -69,6 +70,149 @@ def l1mpm(mu1, mu2, S1, S2, delta, normalization="margin"):
     return w.value, float(b.value), value
 
 
+def fsmempm(mu1, mu2, S1, S2, alpha, beta):
+    """FS-MEMPM at one pair of bounds, (6) of paper 001.
+
+    Parameters
+    ----------
+    mu1, mu2 : ndarray of shape (n_features,)
+    S1, S2 : ndarray of shape (n_features, n_features)
+    alpha, beta : float
+        Accuracy bounds of class 1 and class 2.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    b : float
+    value : float
+        ``|w|_1``.
+    """
+    u, v = cp.Variable(len(mu1), nonneg=True), cp.Variable(len(mu1), nonneg=True)
+    w, b = u - v, cp.Variable()
+    kappa1, kappa2 = np.sqrt([alpha / (1 - alpha), beta / (1 - beta)])
+    margin1, margin2 = w @ mu1 - b, b - w @ mu2
+    constraints = [
+        margin1 >= kappa1 * cp.norm(_root(S1) @ w),
+        margin2 >= kappa2 * cp.norm(_root(S2) @ w),
+        margin1 >= 1,
+        margin2 >= 1,
+    ]
+    value = _solve(cp.Minimize(cp.sum(u + v)), constraints)
+    return w.value, float(b.value), value
+
+
+def l1svm(x, y, C):
+    """L1-SVM, (2) of paper 001: minimise ``|w|_1 + C`` times the mean of the margin errors.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (n_rows, n_features)
+        Samples of class 1 and of class 2.
+    C : float
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    b : float
+        Of the boundary ``w'x = b``.
+    value : float
+    """
+    n_x, n_y = len(x), len(y)
+    u, v = cp.Variable(x.shape[1], nonneg=True), cp.Variable(x.shape[1], nonneg=True)
+    b, xi = cp.Variable(), cp.Variable(n_x + n_y, nonneg=True)
+    objective = cp.sum(u + v) + C * cp.sum(xi) / (n_x + n_y)
+    constraints = [
+        x @ (u - v) - b >= 1 - xi[:n_x],
+        -(y @ (u - v)) + b >= 1 - xi[n_x:],
+    ]
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    # the simplex method: interior points lose digits where the errors are dear
+    tight = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+    problem.solve(solver=cp.HIGHS, **tight)
+    assert problem.status == cp.OPTIMAL, problem.status
+    return u.value - v.value, float(b.value), float(problem.value)
+
+
+def mempm(mu1, mu2, S1, S2, theta, steps=100):
+    """MEMPM, (5) of paper 001, by a line search over alpha.
+
+    The rows of (5) hold for ``w = 0`` and any bounds, so the margin that class 2 is left with is
+    made 1: beta is largest where ``s2`` is smallest.
+
+    Parameters
+    ----------
+    mu1, mu2 : ndarray of shape (n_features,)
+    S1, S2 : ndarray of shape (n_features, n_features)
+    theta : float
+    steps : int, default=100
+        Alpha is ``0, 1 / steps, 2 / steps, ...`` as long as a machine exists.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    b : float
+    value : float
+        ``theta alpha + (1 - theta) beta``.
+    """
+    best = None
+    for step in range(steps):
+        alpha = step / steps
+        w = cp.Variable(len(mu1))
+        s1, s2 = cp.norm(_root(S1) @ w), cp.norm(_root(S2) @ w)
+        left = w @ (mu1 - mu2) - np.sqrt(alpha / (1 - alpha)) * s1
+        if _attempt(cp.Minimize(s2), [left >= 1]) is None:
+            break
+        beta = 1 / (1 + s2.value**2)
+        value = theta * alpha + (1 - theta) * beta
+        if best is None or value > best[2]:
+            best = w.value, float(w.value @ mu2 + 1), value
+    return best
+
+
+def algorithm1(mu1, mu2, S1, S2, theta, criterion, steps=10, epsilon=0.01):
+    """FS-MEMPM by Algorithm 1 of paper 001, corrected where it cannot run.
+
+    Printed are a loop that ends when it should begin (``|beta_0 - beta_n| < epsilon``), a lower
+    end of beta that is not set anew for each alpha, and sums of steps, which drift.
+
+    Parameters
+    ----------
+    mu1, mu2 : ndarray of shape (n_features,)
+    S1, S2 : ndarray of shape (n_features, n_features)
+    theta : float
+    criterion : {1, 2}
+        The mean of the bounds, or the mean over the number of selected features.
+    steps : int, default=10
+        Alpha is ``0, 1 / steps, ...``.
+    epsilon : float, default=0.01
+        Of the bisection.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    bounds : tuple of float
+        Alpha and beta.
+    value : float
+        Of the criterion.
+    """
+    best = None
+    for step in range(steps):
+        alpha, low, high = step / steps, 0.0, 1.0
+        while high - low > epsilon:
+            beta = (low + high) / 2
+            try:
+                w, _, _ = fsmempm(mu1, mu2, S1, S2, alpha, beta)
+            except AssertionError:
+                high = beta
+                continue
+            low = beta
+            n_selected = (abs(w) > 1e-3 * abs(w).max()).sum()
+            value = (theta * alpha + (1 - theta) * beta) / (1 if criterion == 1 else n_selected)
+            if best is None or value > best[2]:
+                best = w, (alpha, beta), value
+    return best
+
+
 def smpm(mu1, mu2, S1, S2, lam):
     """S-MPM, reconstructed: maximise ``w'(mu1 - mu2) / (s1 + s2 + lam |w|_1)``.
 
@@ -103,13 +247,24 @@ def _root(covariance):
 
 
 def _solve(objective, constraints):
+    value = _attempt(objective, constraints)
+    assert value is not None, "the solver does not call its answer optimal"
+    return value
+
+
+def _attempt(objective, constraints):
+    """The optimal value, or None."""
     problem = cp.Problem(objective, constraints)
-    tight = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
-    for shift in (1e-8, 1e-10, 1e-12):  # of its linear systems: the first that is accurate enough
+    options = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+    # the first shift of its linear systems and scaling of its data that are accurate enough
+    for shift, scaled in itertools.product((1e-8, 1e-10, 1e-12), (True, False)):
+        options |= {"static_regularization_constant": shift, "equilibrate_enable": scaled}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            problem.solve(solver=cp.CLARABEL, static_regularization_constant=shift, **tight)
-        if problem.status == cp.OPTIMAL:
+            try:
+                problem.solve(**options)
+            except cp.SolverError:
+                continue
+        if problem.status in (cp.OPTIMAL, cp.INFEASIBLE):
             break
-    assert problem.status == cp.OPTIMAL, problem.status
-    return float(problem.value)
+    return float(problem.value) if problem.status == cp.OPTIMAL else None

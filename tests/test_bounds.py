@@ -1,14 +1,18 @@
 """The bound and its frontier: what means and covariances promise, against their definitions."""
 
+import pickle
+import warnings
 from itertools import combinations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsnotes import ClassMoments, literal, load, make_instance
+from fsnotes import ClassMoments, literal, load, make_instance, make_wide
 from fsnotes.bounds import (
+    LEAST_SHARE,
     Frontier,
     _minimax_by_newton,
     delta,
@@ -490,3 +494,215 @@ def test_the_short_way_leaves_the_rest_to_the_frontier():
     assert _minimax_by_newton(pair_of(*draw(3, True)[:2])) is None
     lopsided = minimax(MomentPair(gap, (S1, 1e6 * S2)))
     assert lopsided.kappa == Frontier(MomentPair(gap, (S1, 1e6 * S2))).balanced().kappa
+
+
+# the frontier as a whole: what one class leaves to the other
+
+
+def stated_kappa2(kappa1, gap, S1, S2):
+    """Largest kappa2 beside a kappa1: one over the least s2 with ``d'w - kappa1 s1 >= 1``."""
+    unit = np.sqrt(np.diag(S1) + np.diag(S2))
+    gap, roots = gap / unit, [np.linalg.cholesky(S / np.outer(unit, unit)).T for S in (S1, S2)]
+    w = cp.Variable(len(gap))
+    s1, s2 = (cp.norm(root @ w) for root in roots)
+    problem = cp.Problem(cp.Minimize(s2), [gap @ w - kappa1 * s1 >= 1])
+    tight = dict.fromkeys(["tol_gap_abs", "tol_gap_rel", "tol_feas"], 1e-9)
+    for shift in (1e-8, 1e-10, 1e-12):  # of its linear systems
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            problem.solve(solver=cp.CLARABEL, static_regularization_constant=shift, **tight)
+        if problem.status == cp.OPTIMAL:
+            return 1 / problem.value
+        if problem.status == cp.INFEASIBLE:
+            return -np.inf
+    raise AssertionError(problem.status)
+
+
+def test_the_frontier_is_the_cone_program_on_the_instances_of_the_book():
+    for seed in range(100):
+        X, y = make_instance(seed)
+        gap, S1, S2 = definition(X, y)
+        frontier = Frontier(pair_of(X, y))
+        most = np.sqrt(gap @ np.linalg.solve(S1, gap))
+        kappa1 = most * (seed % 20) / 20
+        found = frontier.kappa2_max(kappa1)
+        assert np.isclose(found, stated_kappa2(kappa1, gap, S1, S2), rtol=1e-6)
+        if seed % 20 == 0:
+            assert np.isclose(found, np.sqrt(gap @ np.linalg.solve(S2, gap)), rtol=1e-8)
+            beyond = most * (1 + 1e-3)
+            assert frontier.kappa2_max(beyond) == stated_kappa2(beyond, gap, S1, S2) == -np.inf
+            assert frontier.kappa2_max(most * (1 + 1e-9)) == -np.inf
+            assert frontier.kappa2_max(most * (1 - 1e-9)) > 0
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["dense", "wide"])
+@given(seed=st.integers(0, 10**6), part=st.floats(0.01, 0.97))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_the_frontier_is_the_cone_program(wide, seed, part):
+    X, y, ridge = draw(seed, wide, 0.1 if wide else 0)
+    gap, S1, S2 = definition(X, y, ridge)
+    frontier = Frontier(pair_of(X, y, ridge))
+    kappa1 = part * frontier.kappas(1)[0]
+    stated = stated_kappa2(kappa1, gap, S1, S2)
+    assert np.isclose(frontier.kappa2_max(kappa1), stated, rtol=1e-6)
+    # the machine there keeps both
+    machine = frontier.machine(frontier.mixture_at(kappa1))
+    s1, s2 = spreads(machine.weights, S1, S2)
+    assert kappa1 * s1 + stated * s2 <= (gap @ machine.weights) * (1 + 1e-6)
+    assert np.allclose(machine.shares, [kappa1 * s1, stated * s2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["dense", "wide"])
+def test_several_mixtures_at_once_and_one_at_a_time(wide):
+    X, y, ridge = draw(8, wide, 0.1 if wide else 0)
+    frontier = Frontier(pair_of(X, y, ridge))
+    mixtures = np.linspace(0, 1, 12).reshape(3, 4)
+    found = frontier.kappas(mixtures)
+    assert found.shape == (3, 4, 2) and frontier.kappas(0.3).shape == (2,)
+    for index in np.ndindex(3, 4):
+        assert np.allclose(found[index], frontier.kappas(mixtures[index]), rtol=1e-13, atol=0)
+    assert np.array_equal(frontier.kappas([0.2, 0.9]), frontier.kappas(np.array([0.2, 0.9])))
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_the_curve_is_convex_and_falls(seed):
+    X, y, _ = draw(seed)
+    gap, S1, S2 = definition(X, y)
+    frontier = Frontier(pair_of(X, y))
+    logits = np.linspace(-12, 12, 200)
+    mixtures = np.concatenate([[0], 1 / (1 + np.exp(-logits)), [1]])
+    kappas = frontier.kappas(mixtures)
+    steps = np.diff(kappas, axis=0)
+    size = kappas.max(axis=0)
+    assert (steps[:, 0] >= -1e-13 * size[0]).all() and (steps[:, 1] <= 1e-13 * size[1]).all()
+    assert kappas[0, 0] == 0 and kappas[-1, 1] == 0
+    # turning to the left, so that every chord is above
+    unit = steps / size
+    turns = unit[:-1, 0] * unit[1:, 1] - unit[:-1, 1] * unit[1:, 0]
+    assert turns.min() > -1e-13
+    if len(gap) > 1:
+        assert turns.max() > 1e-9
+    # its slope is that of the deviations
+    machine = frontier.machine(0.37)
+    (a1, a2), (b1, b2) = frontier.kappas([0.37 - 1e-5, 0.37 + 1e-5])
+    s1, s2 = machine.deviations
+    if b1 - a1 > 1e-7 * a1:
+        assert np.isclose((b2 - a2) / (b1 - a1), -s1 / s2, rtol=1e-4)
+
+
+def test_ends_are_fishers_machines_of_one_class():
+    for seed in range(20):
+        X, y, _ = draw(seed)
+        gap, S1, S2 = definition(X, y)
+        frontier = Frontier(pair_of(X, y))
+        unit = np.sqrt(np.diag(S1) + np.diag(S2))
+        for mixture, S in ((0, S2), (1, S1)):
+            w = np.linalg.solve(S, gap)
+            most = np.sqrt(gap @ w)
+            machine = frontier.machine(mixture)
+            wanted = w / (gap @ w)
+            assert np.allclose(machine.weights * unit, wanted * unit, rtol=1e-6, atol=1e-7)
+            assert machine.shares.tolist() == [mixture, 1 - mixture]
+            expected = [most, 0] if mixture else [0, most]
+            assert np.allclose(frontier.kappas(mixture), expected, rtol=1e-8)
+            assert machine.mixture == mixture
+
+
+@given(seed=st.integers(0, 10**6), logit=st.floats(-20, 20))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_a_mixture_is_found_by_its_kappa(seed, logit):
+    X, y, _ = draw(seed)
+    frontier = Frontier(pair_of(X, y))
+    mixture = 1 / (1 + np.exp(-logit))
+    kappa1, kappa2 = frontier.kappas(mixture)
+    found = frontier.mixture_at(kappa1)
+    assert isinstance(found, float)
+    assert np.isclose(frontier.kappas(found)[0], kappa1, rtol=1e-10)
+    assert np.isclose(frontier.kappa2_max(kappa1), kappa2, rtol=1e-6)
+    most = frontier.kappas(1)[0]
+    assert frontier.mixture_at(0) == 0 and frontier.mixture_at(-1) == 0
+    assert np.isclose(frontier.mixture_at(most), 1, rtol=1e-12)
+    assert frontier.mixture_at(most * (1 + 1e-12)) == frontier.mixture_at(2 * most) == 1
+    assert frontier.mixture_at(np.inf) == 1
+
+
+@pytest.mark.parametrize("a", [0.5, 2])
+@pytest.mark.parametrize("b", [0.3, 1])
+def test_a_class_without_variance_along_one_of_two_features(a, b):
+    """Class 1 does not vary along the second: kappa1 = m a, kappa2^2 = ((1 - m) a)^2 + b^2."""
+    gap, flat, round_ = np.array([a, b]), np.diag([1.0, 0]), np.eye(2)
+    frontier = Frontier(MomentPair(gap, [flat, round_]))
+    m = np.array([0, 1e-12, 0.2, 0.9, 1])
+    wanted = np.column_stack([m * a, np.hypot((1 - m) * a, b)])
+    assert np.allclose(frontier.kappas(m), wanted, rtol=1e-12)
+    for kappa1 in (0, a / 3, a * (1 - 1e-12)):
+        assert np.isclose(frontier.kappa2_max(kappa1), np.hypot(a - kappa1, b), rtol=1e-10)
+        assert np.isclose(frontier.mixture_at(kappa1), kappa1 / a, atol=1e-10)
+    # beyond, class 1 is certain along the second feature alone
+    for kappa1 in (a, a * (1 + 1e-12), 3 * a, np.inf):
+        assert np.isclose(frontier.kappa2_max(kappa1), b, rtol=1e-12)
+        assert frontier.mixture_at(kappa1) == 1
+    end = frontier.machine(1)
+    assert np.allclose(end.weights, [0, 1 / b]) and np.allclose(end.deviations, [0, 1 / b])
+    assert np.allclose(end.shares, [LEAST_SHARE, 1 - LEAST_SHARE], rtol=1e-9)
+    assert np.allclose(frontier.machine(0).shares, [0, 1])
+    # the other way round
+    turned = Frontier(MomentPair(gap, [round_, flat]))
+    assert np.allclose(turned.kappas(1 - m), wanted[:, ::-1], rtol=1e-12)
+    for kappa1 in (0, b / 2, b):
+        assert turned.kappa2_max(kappa1) == np.inf and turned.mixture_at(kappa1) == 0
+    kappa1 = np.hypot(a / 4, b)
+    assert np.isclose(turned.kappa2_max(kappa1), 3 * a / 4, rtol=1e-10)
+    assert turned.kappa2_max(np.hypot(a, b) * (1 + 1e-9)) == -np.inf
+    start = turned.machine(0)
+    assert np.allclose(start.weights, [0, 1 / b]) and np.allclose(start.deviations, [1 / b, 0])
+    assert np.allclose(start.shares, [1 - LEAST_SHARE, LEAST_SHARE], rtol=1e-9)
+
+
+def test_equal_covariances_share_one_distance():
+    """The curve is the line from (0, D) to (D, 0); so it is for one feature, by deviations."""
+    for seed in range(10):
+        X, y, _ = draw(seed)
+        gap, S, _ = definition(X, y)
+        distance = np.sqrt(gap @ np.linalg.solve(S, gap))
+        frontier = Frontier(MomentPair(gap, [S, S]))
+        m = np.linspace(0, 1, 9)
+        assert np.allclose(frontier.kappas(m), distance * np.column_stack([m, 1 - m]), rtol=1e-9)
+        assert np.isclose(frontier.kappa2_max(0.3 * distance), 0.7 * distance, rtol=1e-9)
+        one = Frontier(MomentPair([3.0], [np.array([[4.0]]), np.array([[0.25]])]))
+        for kappa1 in (0, 0.3, 1.4):
+            assert np.isclose(one.kappa2_max(kappa1), (3 - 2 * kappa1) / 0.5, rtol=1e-10)
+
+
+def test_a_separating_direction_promises_everything():
+    X, y = make_wide(20, 60)
+    frontier = Frontier(pair_of(X, y))
+    assert frontier.separating is not None
+    assert frontier.kappa2_max(0) == frontier.kappa2_max(1e9) == np.inf
+    assert np.isinf(frontier.kappas(0.3)).all() and frontier.kappas(0.3).shape == (2,)
+    assert np.isinf(frontier.kappas(np.zeros((2, 3)))).all()
+    assert frontier.kappas(np.zeros((2, 3))).shape == (2, 3, 2)
+    for mixture in (0, 0.3, 1):
+        machine = frontier.machine(mixture)
+        assert np.array_equal(machine.weights, frontier.separating)
+        assert machine.kappa == np.inf and machine.shares.tolist() == [0.5, 0.5]
+        assert (machine.deviations == 0).all()
+    ridged = Frontier(pair_of(X, y, 0.1))
+    assert ridged.separating is None and ridged.kappa2_max(1e9) == -np.inf
+
+
+def test_frontiers_can_be_pickled():
+    wide = make_wide(20, 60)
+    dense = draw(4)[:2]
+    for pair in (pair_of(*dense), pair_of(*wide), pair_of(*wide, 0.1)):
+        frontier = Frontier(pair)
+        thawed = pickle.loads(pickle.dumps(frontier))
+        m = np.linspace(0, 1, 5)
+        assert np.array_equal(thawed.kappas(m), frontier.kappas(m))
+        for mixture in (0, 0.4, 1):
+            first, second = thawed.machine(mixture), frontier.machine(mixture)
+            assert np.array_equal(first.weights, second.weights)
+            assert np.array_equal(first.shares, second.shares)
+        assert thawed.kappa2_max(0.2) == frontier.kappa2_max(0.2)
+        assert thawed.balanced().kappa == frontier.balanced().kappa

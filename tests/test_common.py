@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fsnotes
 from fsnotes import load
+from fsnotes.base import MomentClassifier
 
 ESTIMATORS = [
     member()
@@ -43,7 +44,7 @@ def failures_of(estimator):
 
 
 def test_the_estimators_are_found():
-    assert {"MPM", "L1MPM", "SMPM"} <= {type(e).__name__ for e in ESTIMATORS}
+    assert {"MPM", "L1MPM", "SMPM", "MEMPM", "FSMEMPM"} <= {type(e).__name__ for e in ESTIMATORS}
 
 
 def test_few_failures_are_expected():
@@ -52,15 +53,20 @@ def test_few_failures_are_expected():
         assert 1 <= len(failures) <= 2 and all(map(str.strip, failures.values()))
 
 
-# some checks fit data that are wide, or have equal rows, and say nothing else of warnings
+# some checks fit data that are wide, have equal rows, or only a few rows and no signal, and say
+# nothing else of warnings
 @pytest.mark.filterwarnings("ignore::fsnotes.errors.TrivialBoundWarning")
+@pytest.mark.filterwarnings("ignore:C=.* is too small to select a feature")
+@pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=failures_of)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-# one of them predicts from an array after a fit to a frame
+# one of them predicts from an array after a fit to a frame; others have no signal to select by
 @pytest.mark.filterwarnings("ignore:X .* feature names")
+@pytest.mark.filterwarnings("ignore:C=.* is too small to select a feature")
+@pytest.mark.filterwarnings("ignore:No features were selected")
 @each
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_checks_that_are_left_out(estimator, name):
@@ -181,3 +187,37 @@ def test_weights_can_be_routed(estimator):
         routed = make_pipeline(machine).fit(X, y, sample_weight=weights)
     direct = clone(estimator).fit(X, y, sample_weight=weights)
     assert np.array_equal(routed[-1].coef_, direct.coef_)
+
+
+def bounds_of(machine, X, y):
+    """What Chebyshev and Cantelli promise, from rows, labels and coefficients alone."""
+    found = []
+    for label, sign in zip(machine.classes_, (-1, 1), strict=True):
+        scores = X[y == label] @ machine.coef_[0] + machine.intercept_[0]
+        margin = max(sign * scores.mean(), 0)
+        found.append(margin**2 / (margin**2 + scores.var()))
+    return np.array(found)
+
+
+# where a class does not vary, or a column is constant, the data are at fault
+@pytest.mark.filterwarnings("ignore::fsnotes.errors.TrivialBoundWarning")
+@pytest.mark.filterwarnings("ignore::fsnotes.errors.SelectionWarning")
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize(
+    "name", ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
+)
+@pytest.mark.parametrize(
+    "estimator",
+    [e for e in ESTIMATORS if isinstance(e, MomentClassifier)],
+    ids=lambda e: type(e).__name__,
+)
+def test_training_accuracy_is_never_below_the_bound(estimator, name, scale):
+    X, y = load(name, return_X_y=True)
+    for labels in (y, np.where(y == 1, "a", "b")):
+        machine = clone(estimator).set_params(scale=scale).fit(X, labels)
+        found = machine.worst_case_accuracy_
+        assert found.shape == (2,) and (found > 0).any()
+        assert np.allclose(found, bounds_of(machine, X, labels), rtol=1e-7, atol=1e-9)
+        for label, bound in zip(machine.classes_, found, strict=True):
+            mine = labels == label
+            assert np.mean(machine.predict(X[mine]) == label) >= bound - 1e-12

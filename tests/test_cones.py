@@ -682,3 +682,80 @@ def test_a_pair_without_units_is_the_same_as_one_of_matrices():
         )
         assert np.isclose(first, second.objective, rtol=2e-6)
     assert minimax(matrices).kappa > 0
+
+
+# bounds of nothing, which "margin" allows
+
+
+def loosened(seed, which, wide=None):
+    """A case in which one class, or both, have no bound but the row ">= 1"."""
+    case = draw(seed, wide, most=0.9)
+    case.kappas = np.where(np.isin([0, 1], which), 0, case.kappas)
+    return case
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)], ids=["first", "second", "both"])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_a_class_without_a_bound(which, seed):
+    case = loosened(seed, which)
+    solution = case.solve("margin")
+    proved(case, "margin", solution)
+    free = list(which)
+    assert not solution.point.betas[free].any()
+    assert all(solution.point.states[index] == "floor" for index in free)
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)], ids=["first", "second", "both"])
+def test_a_class_without_a_bound_is_the_statement(which):
+    for seed in range(30):
+        case = loosened(seed, which)
+        assert np.isclose(case.solve("margin").objective, stated(case, "margin"), rtol=1e-6)
+
+
+def test_without_any_bound_one_feature_gets_a_margin_of_two():
+    """Without a tilt the cheapest is the one with the largest gap for its cost."""
+    for seed in range(30):
+        case = draw(seed)
+        case.kappas, case.tilt = np.zeros(2), np.zeros(len(case.gap))
+        solution = case.solve("margin")
+        worth = abs(case.gap) / case.costs
+        assert np.flatnonzero(solution.weights).tolist() == [worth.argmax()]
+        assert np.isclose(solution.objective, 2 / worth.max(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("which", [(0,), (1,)], ids=["first", "second"])
+def test_nothing_is_the_limit_of_little(which):
+    for seed in range(12):
+        case = loosened(seed, which, wide=False)
+        none = case.solve("margin").objective
+        case.kappas = np.where(case.kappas == 0, 1e-6, case.kappas)
+        assert np.isclose(case.solve("margin").objective, none, rtol=2e-6)
+
+
+def test_bounds_of_nothing_without_newtons_method(monkeypatch):
+    monkeypatch.setattr(cones._Block, "newton", lambda block, start: None)
+    for seed in range(20):
+        for which in ((0,), (1,), (0, 1)):
+            case = loosened(seed, which)
+            solution = case.solve("margin")
+            assert solution.counts["newton"] == 0 and solution.counts["cone"] >= 1
+            assert np.isclose(solution.objective, stated(case, "margin"), rtol=2e-6)
+
+
+def test_bounds_come_and_go_along_a_path():
+    """From nothing to a bound and back, each from the last."""
+    cold = 0
+    for seed in range(16):
+        case = draw(seed, wide=False, most=0.9)
+        kappas, last = case.kappas, None
+        for factors in ([0, 0], [0, 1], [1, 1], [1, 0], [0.5, 0], [0, 0]):
+            case.kappas = kappas * factors
+            last = case.solve("margin", start=last)
+            proved(case, "margin", last)
+            cold += last.counts["cone"]
+            assert last.holds_at(case.kappas) == (
+                not set(last.point.states) - {"floor"}
+                and (case.kappas * last.deviations).max() <= 1
+            )
+    assert cold < 16 * 6

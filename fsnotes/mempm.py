@@ -1,0 +1,729 @@
+"""Unequal bounds: the frontier of accuracies, its best point, few features for a pair of bounds."""
+
+import numbers
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+from scipy.optimize import brentq
+
+from fsnotes.base import MomentClassifier, check_bool, check_count, check_real, solved
+from fsnotes.bounds import LEAST_SHARE, MOST_LOGIT, Frontier, delta, kappa, minimax
+from fsnotes.chebyshev import HELD, MPM, heavy, spare_halved
+from fsnotes.cones import ConeProblem, Solution
+from fsnotes.errors import (
+    InfeasibleBoundError,
+    SelectionWarning,
+    SubproblemError,
+    TrivialBoundWarning,
+)
+
+__all__ = ["FSMEMPM", "MEMPM", "BoundTrace", "ParetoFrontier", "frontier"]
+
+CERTIFIED, PARTS, MOST_ROUNDS = 1e-12, 8, 100
+ROUNDED_UP = 1 + 1e-15
+RESOLUTION = 0.01  # of the bisection
+CRITERIA = {
+    "bound": lambda bound, n_selected: bound,
+    "ratio": lambda bound, n_selected: bound / n_selected,
+    "log": lambda bound, n_selected: bound * np.log(n_selected) / n_selected,
+}
+
+
+def frontier(moments, *, ridge=0.0, scale=True):
+    """The pairs of accuracies that a linear machine can promise to both classes.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of two classes.
+    ridge, scale
+        As in `~fsnotes.chebyshev.MPM`.
+
+    Returns
+    -------
+    ParetoFrontier
+
+    Notes
+    -----
+    One eigendecomposition, O(n^3), or O(N^2 n) for fewer rows than features; then O(n) a point.
+
+    Examples
+    --------
+    >>> from fsnotes import ClassMoments, frontier, load
+    >>> curve = frontier(ClassMoments.from_data(*load("sonar", return_X_y=True)))
+    >>> round(float(curve.beta_max(0.5)), 3)
+    0.716
+    >>> bool(curve.is_feasible(0.7, 0.6))
+    False
+    """
+    estimator = MPM(ridge=ridge, scale=scale)
+    estimator._check_parameters()
+    estimator._take_moments(moments)
+    return ParetoFrontier._of(estimator._prepared(moments))
+
+
+class ParetoFrontier:
+    """Largest accuracies that means and covariances let a linear machine promise.
+
+    Class 1, whose accuracy is alpha, is ``classes_[1]``. A mixture m of both covariances, from 0
+    to 1, follows the curve: alpha rises with it and beta falls. Where one class does not vary
+    along some direction in which the means differ, the curve has an end segment, along which the
+    accuracy of this class is anything below 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    """
+
+    def __init__(self, core, prepared):
+        moments = prepared.moments
+        self.classes_ = moments.classes_
+        self._core, self._used, self._unit = core, prepared.used, prepared.unit
+        self._mean, self._n_features = moments.means_[1], moments.n_features_in_
+
+    @classmethod
+    def _of(cls, prepared):
+        return cls(Frontier(prepared.pair), prepared)
+
+    def accuracies(self, mixture):
+        """The pair (alpha, beta) at a mixture from 0 to 1, or one row for each of several."""
+        check_within("mixture", mixture, 0, 1)
+        return delta(self._core.kappas(mixture))
+
+    @property
+    def balanced_mixture(self):
+        """Where alpha and beta are equal: the mixture of `~fsnotes.chebyshev.MPM`."""
+        return self._core.balanced().mixture
+
+    def machine(self, mixture):
+        """Coefficients and intercept of the machine that promises ``accuracies(mixture)``.
+
+        Parameters
+        ----------
+        mixture : float
+            From 0 to 1.
+
+        Returns
+        -------
+        coef : ndarray of shape (n_features,)
+            Of such a length that the scores of the class means are 1 apart.
+        intercept : float
+        """
+        check_real("mixture", mixture, 0, most=1)
+        found = self._core.machine(mixture)
+        coef = np.zeros(self._n_features)
+        coef[self._used] = found.weights / self._unit
+        return coef, float(found.shares[0] - coef @ self._mean)
+
+    def points(self, n_points=200):
+        """Points of the whole curve, about evenly spaced, between the ends of its end segments.
+
+        Parameters
+        ----------
+        n_points : int, default=200
+            On the curved part.
+
+        Returns
+        -------
+        alphas, betas, mixtures : ndarray
+        """
+        check_count("n_points", n_points)
+        if self._core.separating is not None:
+            return np.array([0.0, 1, 1]), np.array([1.0, 1, 0]), np.array([0, 0.5, 1])
+        dense = np.concatenate([[0], special.expit(np.linspace(-MOST_LOGIT, MOST_LOGIT, 361)), [1]])
+        places = self.accuracies(dense)
+        lengths = np.append(0, np.cumsum(np.hypot(*np.diff(places, axis=0).T)))
+        mixtures = np.interp(np.linspace(0, lengths[-1], int(n_points)), lengths, dense)
+        places = self.accuracies(mixtures)
+        if places[0, 0] > 0:  # class 2 may be as good as certain
+            places = np.vstack([[[0, 1], [places[0, 0], 1]], places])
+            mixtures = np.append([0, 0], mixtures)
+        if places[-1, 1] > 0:
+            places = np.vstack([places, [[1, places[-1, 1]], [1, 0]]])
+            mixtures = np.append(mixtures, [1, 1])
+        return *places.T, mixtures
+
+    def kappa2_max(self, kappa1):
+        """The largest kappa2 beside each `kappa1`; -inf where that is out of reach."""
+        check_within("kappa1", kappa1, 0, np.inf)
+        found = [self._core.kappa2_max(value) for value in np.ravel(kappa1).tolist()]
+        return np.reshape(found, np.shape(kappa1))[()]
+
+    def beta_max(self, alpha):
+        """The largest beta beside each `alpha`; nan where that is out of reach."""
+        check_within("alpha", alpha, 0, 1)
+        # the largest alpha itself is in reach, whatever rounding makes of its kappa
+        most, levels = self._core.kappas(1)[0], kappa(alpha)
+        reached = np.less_equal(alpha, delta(most) * ROUNDED_UP)
+        found = self.kappa2_max(np.where(reached, np.minimum(levels, most), levels))
+        return np.where(found < 0, np.nan, delta(np.maximum(found, 0)))[()]
+
+    def is_feasible(self, alpha, beta):
+        """Whether a linear machine can promise `alpha` to class 1 and `beta` to class 2."""
+        check_within("beta", beta, 0, 1)
+        return self.beta_max(alpha) * ROUNDED_UP >= beta
+
+
+class MEMPM(MomentClassifier):
+    """Minimum error minimax probability machine: the largest mean of two accuracy bounds.
+
+    Maximises ``theta alpha + (1 - theta) beta`` over all machines, where alpha is the accuracy
+    that ``classes_[1]`` is certain of, and beta that of ``classes_[0]``. The mean may have several
+    local maxima; branch and bound along the frontier certifies the largest.
+
+    Parameters
+    ----------
+    theta : float, default=0.5
+        In [0, 1]. Weight of ``classes_[1]``. The machine that says one class always has the mean
+        ``max(theta, 1 - theta)``, which may be more.
+    ridge : float, default=0.0
+        Added to the variances, in the units that `scale` sets; lowers the bounds.
+    scale : bool, default=True
+        Measure features in their pooled within-class standard deviation. Without a ridge the
+        machine does not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    worst_case_accuracy_ : ndarray of shape (2,)
+        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+    largest_delta_ : float
+        The largest bound that both classes could share, that of `~fsnotes.chebyshev.MPM`.
+    objective_ : float
+        ``theta alpha + (1 - theta) beta``.
+    mixture_ : float
+        The place on the frontier.
+    frontier_ : ParetoFrontier
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+        ``result_.duality_gap`` is the certified distance from the maximum.
+
+    Notes
+    -----
+    The cost of `frontier`; the search adds O(n) for each of some hundred points.
+
+    References
+    ----------
+    K. Huang, H. Yang, I. King, M. R. Lyu and L. Chan, The minimum error minimax probability
+    machine, Journal of Machine Learning Research 5, 1253-1286, 2004.
+
+    Examples
+    --------
+    >>> from fsnotes import MEMPM, load
+    >>> X, y = load("sonar", return_X_y=True)
+    >>> machine = MEMPM().fit(X, y)
+    >>> machine.worst_case_accuracy_.round(3).tolist(), round(machine.largest_delta_, 3)
+    ([0.565, 0.687], 0.624)
+    """
+
+    def __init__(self, *, theta=0.5, ridge=0.0, scale=True):
+        self.theta = theta
+        self.ridge = ridge
+        self.scale = scale
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("theta", self.theta, 0, most=1)
+
+    def _solve(self, prepared):
+        core = Frontier(prepared.pair)
+        self.frontier_ = ParetoFrontier(core, prepared)
+        self._set_largest(core.balanced().kappa)
+        self.mixture_, value, gap, evaluations = best_mixture(core, self.theta)
+        machine = core.machine(self.mixture_)
+        if not machine.deviations.all():
+            label = self.classes_.tolist()[int(machine.deviations[0] == 0)]
+            warnings.warn(
+                f"class {label!r} does not vary along some direction in which the means differ, "
+                "so its bound there is 1 and says nothing; pass ridge=1e-3, or more samples",
+                TrivialBoundWarning,
+                stacklevel=4,
+            )
+        result = solved(value, duality_gap=gap, counts={"points": evaluations})
+        return machine.weights, machine.shares[0], value, result
+
+    @property
+    def delta_(self):
+        """The smaller of the bounds of both classes."""
+        return float(self.worst_case_accuracy_.min())
+
+
+class FSMEMPM(MomentClassifier):
+    """Few features for a pair of accuracy bounds, and the pair chosen by a criterion.
+
+    For bounds alpha of ``classes_[1]`` and beta of ``classes_[0]`` the weights have the smallest
+    ``|w|_1`` that keeps both. A criterion then chooses among the pairs of a grid.
+
+    Parameters
+    ----------
+    theta : float, default=0.5
+        In [0, 1]. Weight of alpha in ``theta alpha + (1 - theta) beta``.
+    criterion : {"bound", "ratio", "log"} or callable, default="ratio"
+        What is maximised: that mean of the bounds; the mean over the number of features; the same
+        times the logarithm of the number, by which a single feature counts as nothing; or
+        ``criterion(alpha, beta, n_selected)``. Ties go to fewer features, then to the larger of
+        the smaller bounds, then to the larger alpha.
+    grid : int, default=10
+        Bounds are multiples of ``1 / grid``.
+    equal_bounds : bool, default=False
+        Only pairs with ``alpha == beta``: FS-MPM.
+    search : {"grid", "bisection"}, default="grid"
+        Every feasible pair of the grid; or, for each alpha of the grid, the feasible betas that a
+        bisection towards the largest meets, which is the published algorithm.
+    bounds : pair of float, optional
+        The pair itself, in the order of ``classes_``; then nothing is searched.
+    refit : bool, default=True
+        Return the machine of the selected features with the largest beta for the alpha chosen
+        (with ``equal_bounds`` the minimax probability machine); otherwise the solution of the
+        problem itself.
+    ridge : float, default=0.0
+        Added to the variances, in the units that `scale` sets; lowers the bounds.
+    scale : bool, default=True
+        Weigh features in units of their pooled within-class standard deviation.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Exactly zero where not selected.
+    intercept_ : ndarray of shape (1,)
+    bounds_ : ndarray of shape (2,)
+        The pair chosen, in the order of ``classes_``: beta, alpha.
+    worst_case_accuracy_ : ndarray of shape (2,)
+        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+    largest_delta_ : float
+        The largest bound that both classes could share, with all features.
+    objective_ : float
+        The criterion.
+    trace_ : BoundTrace
+        Every pair that was solved.
+    frontier_ : ParetoFrontier
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+
+    Raises
+    ------
+    InfeasibleBoundError
+        If no machine keeps `bounds`.
+    SubproblemError
+        If no solution can be verified.
+
+    Notes
+    -----
+    The cost of `frontier`, O(n^3) or O(N^2 n), and of a problem of `~fsnotes.chebyshev.L1MPM` for
+    each feasible pair, solved from one nearby; infeasible pairs are known from the frontier. With
+    ``refit=False``, a pair on the frontier is kept up to 1e-6 at its ends, where one class has
+    almost no margin.
+
+    References
+    ----------
+    Z. Xu, I. King and M. R. Lyu, Feature selection based on minimum error minimax probability
+    machine, International Journal of Pattern Recognition and Artificial Intelligence, 2007.
+
+    Examples
+    --------
+    >>> from fsnotes import FSMEMPM, load
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> machine = FSMEMPM(criterion="bound").fit(X, y)
+    >>> machine.bounds_.tolist(), machine.n_selected_
+    ([0.7, 0.8], 16)
+    >>> trace = machine.trace_
+    >>> best = trace.best(criterion="ratio")
+    >>> trace.alphas[best].item(), trace.betas[best].item(), trace.n_selected[best].item()
+    (0.6, 0.5, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        theta=0.5,
+        criterion="ratio",
+        grid=10,
+        equal_bounds=False,
+        search="grid",
+        bounds=None,
+        refit=True,
+        ridge=0.0,
+        scale=True,
+    ):
+        self.theta = theta
+        self.criterion = criterion
+        self.grid = grid
+        self.equal_bounds = equal_bounds
+        self.search = search
+        self.bounds = bounds
+        self.refit = refit
+        self.ridge = ridge
+        self.scale = scale
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("theta", self.theta, 0, most=1)
+        check_criterion(self.criterion)
+        check_count("grid", self.grid)
+        check_bool("equal_bounds", self.equal_bounds)
+        check_bool("refit", self.refit)
+        if self.search not in ("grid", "bisection"):
+            raise ValueError(f'search={self.search!r}; pass "grid" or "bisection"')
+        if self.bounds is not None:
+            pair = isinstance(self.bounds, Collection) and not isinstance(self.bounds, str)
+            if not pair or len(self.bounds) != 2:
+                raise ValueError(
+                    f"bounds={self.bounds!r}; pass two numbers, in the order of classes_"
+                )
+            for bound in self.bounds:
+                check_real("bounds", bound, 0, most=1)
+            if max(self.bounds) == 1:
+                raise ValueError(f"bounds={self.bounds!r}; a bound of 1 cannot be promised")
+            if self.equal_bounds and self.bounds[0] != self.bounds[1]:
+                raise ValueError(f"bounds={self.bounds!r} differ; pass equal_bounds=False")
+
+    def _solve(self, prepared):
+        search = _Search(self, prepared)
+        self.frontier_ = search.frontier
+        self._set_largest(search.core.balanced().kappa)
+        search.run()
+        search.account_for_unsolved()
+        self.trace_ = search.trace()
+        best = self.trace_.best(self.theta, self.criterion)
+        alpha, beta = self.trace_.alphas[best], self.trace_.betas[best]
+        self.bounds_ = np.array([beta, alpha])
+        value = self.trace_.values(self.theta, self.criterion)[best]
+        weights, share = search.finished(best)
+        return weights, share, value, solved(value, **search.proof)
+
+    @property
+    def delta_(self):
+        """The smaller of the bounds of both classes."""
+        return float(self.worst_case_accuracy_.min())
+
+
+@dataclass(frozen=True)
+class BoundTrace:
+    """The smallest norm for each pair of bounds that was tried; one row a pair.
+
+    Attributes
+    ----------
+    alphas, betas : ndarray of shape (n_pairs,)
+        Bounds of ``classes_[1]`` and ``classes_[0]``.
+    norms : ndarray of shape (n_pairs,)
+        ``|w|_1`` in the units that `scale` sets.
+    supports : ndarray of shape (n_pairs, n_features)
+    """
+
+    alphas: np.ndarray
+    betas: np.ndarray
+    norms: np.ndarray
+    supports: np.ndarray
+
+    @property
+    def n_selected(self):
+        """Number of features selected for each pair."""
+        return self.supports.sum(axis=1)
+
+    def values(self, theta=0.5, criterion="ratio"):
+        """The criterion at each pair, as in `FSMEMPM`."""
+        check_real("theta", theta, 0, most=1)
+        check_criterion(criterion)
+        if callable(criterion):
+            pairs = zip(
+                self.alphas.tolist(), self.betas.tolist(), self.n_selected.tolist(), strict=True
+            )
+            found = [criterion(*pair) for pair in pairs]
+            wrong = [v for v in found if not isinstance(v, numbers.Real) or not np.isfinite(v)]
+            if wrong:
+                raise ValueError(
+                    f"the criterion returned {wrong[0]!r}; return a finite number for any "
+                    "(alpha, beta, n_selected)"
+                )
+            return np.array(found, dtype=float)
+        return CRITERIA[criterion](theta * self.alphas + (1 - theta) * self.betas, self.n_selected)
+
+    def best(self, theta=0.5, criterion="ratio"):
+        """The row where the criterion is largest; ties are resolved as in `FSMEMPM`."""
+        values = self.values(theta, criterion)
+        tied = np.flatnonzero(values >= values.max() - 1e-12 * max(1, abs(values.max())))
+        smaller = np.minimum(self.alphas, self.betas)[tied]
+        return int(tied[np.lexsort((-self.alphas[tied], -smaller, self.n_selected[tied]))[0]])
+
+
+class _Search:
+    """Problems of one FSMEMPM, each solved from one nearby."""
+
+    def __init__(self, estimator, prepared):
+        self.estimator, self.prepared, self.pair = estimator, prepared, prepared.pair
+        self.core = Frontier(self.pair)
+        self.frontier = ParetoFrontier(self.core, prepared)
+        self.problem = ConeProblem(self.pair, "margin")
+        self.solutions = {}  # of pairs (alpha, beta)
+        self.extremes, self.infeasible, self.unsolved = {}, 0, []
+
+    def run(self):
+        estimator = self.estimator
+        if estimator.bounds is not None:
+            beta, alpha = (float(bound) for bound in estimator.bounds)
+            self.check(alpha, beta)
+            self.attempt(alpha, beta)
+        elif estimator.search == "grid":
+            self.over_grid()
+        else:
+            self.by_bisection()
+        if not (self.solutions or self.unsolved):  # no midpoint of the bisection is feasible
+            self.attempt(0.0, 0.0)
+
+    def over_grid(self):
+        grid = int(self.estimator.grid)
+        for i in range(grid):
+            for j in [i] if self.estimator.equal_bounds else range(grid):
+                self.attempt(i / grid, j / grid)
+
+    def by_bisection(self):
+        """Algorithm 1 of paper 001, with both ends of beta set anew for each alpha."""
+        grid = int(self.estimator.grid)
+        if self.estimator.equal_bounds:
+            self.bisect(lambda middle: self.attempt(middle, middle))
+            return
+        for i in range(grid):
+            self.bisect(lambda middle, alpha=i / grid: self.attempt(alpha, middle))
+
+    def bisect(self, attempt):
+        low, high = 0.0, 1.0
+        while high - low > RESOLUTION:
+            middle = (low + high) / 2
+            if attempt(middle):
+                low = middle
+            else:
+                high = middle
+
+    def extreme(self, alpha):
+        """The largest beta beside an alpha, nan if there is none, and the machine that has it."""
+        if alpha not in self.extremes:
+            machine = self.core.machine(self.core.mixture_at(kappa(alpha)))
+            self.extremes[alpha] = self.frontier.beta_max(alpha), machine
+        return self.extremes[alpha]
+
+    def check(self, alpha, beta):
+        largest, _ = self.extreme(alpha)
+        if beta <= largest * ROUNDED_UP:
+            return
+        other, one = self.prepared.moments.classes_.tolist()
+        if np.isnan(largest):
+            largest = float(self.frontier.accuracies(1)[0])
+            raise InfeasibleBoundError(
+                f"a bound of {alpha:g} for class {one!r} is out of reach: the largest that these "
+                f"moments admit is {largest:.4g}, with nothing for class {other!r}",
+                largest,
+            )
+        raise InfeasibleBoundError(
+            f"bounds of {beta:g} for class {other!r} and {alpha:g} for class {one!r} are "
+            f"infeasible together: beside {alpha:g} the largest for class {other!r} is "
+            f"{largest:.4g}; pass less for one of them",
+            float(largest),
+        )
+
+    def attempt(self, alpha, beta):
+        """Solve for this pair of bounds, if it is feasible; whether it is."""
+        levels = kappa(np.array([alpha, beta]))
+        largest, machine = self.extreme(alpha)
+        if not beta <= largest * ROUNDED_UP:
+            self.infeasible += 1
+            return False
+        solution = self.top(machine) if self.on_frontier(levels, largest) else self.nearest(levels)
+        if solution is None or not (solution.point is None or solution.holds_at(levels)):
+            try:
+                solution = self.problem.solve(
+                    levels, self.prepared.costs, feasible=machine.weights, start=solution
+                )
+            except SubproblemError as error:
+                self.unsolved.append(((alpha, beta), error))
+                return True
+        self.solutions[alpha, beta] = solution
+        return True
+
+    def on_frontier(self, levels, largest):
+        most1, least2 = self.core.kappas(1)
+        at_the_end = least2 == 0 and levels[0] >= most1 * HELD
+        return at_the_end or levels[1] >= kappa(largest) * HELD
+
+    def top(self, machine):
+        """On the frontier one machine is left, at its shortest length."""
+        weights = machine.weights / max(machine.shares.min(), LEAST_SHARE)
+        return Solution(weights, self.prepared.costs @ abs(weights))
+
+    def nearest(self, levels):
+        """The solution of the pair nearest in kappas that Newton's method can start from."""
+        pairs = [pair for pair, found in self.solutions.items() if found.point is not None]
+        if not pairs:
+            return None
+        distances = abs(kappa(np.array(pairs)) - levels).sum(axis=1)
+        return self.solutions[pairs[distances.argmin()]]
+
+    def account_for_unsolved(self):
+        """A pair without a verified solution is left out, and said; without any there is no fit."""
+        if not self.unsolved:
+            return
+        (alpha, beta), error = self.unsolved[0]
+        if not self.solutions:
+            raise error
+        warnings.warn(
+            f"{len(self.unsolved)} feasible pairs of bounds were not solved to verified accuracy "
+            f"and are left out, such as alpha={alpha:g}, beta={beta:g}: {error}",
+            SelectionWarning,
+            stacklevel=5,
+        )
+
+    def trace(self):
+        alphas, betas = np.array(list(self.solutions)).T
+        solutions = self.solutions.values()
+        supports = np.zeros((len(alphas), self.prepared.moments.n_features_in_), dtype=bool)
+        for row, solution in zip(supports, solutions, strict=True):
+            row[self.prepared.used[heavy(solution.weights)]] = True
+        norms = np.array([solution.objective for solution in solutions])
+        return BoundTrace(alphas, betas, norms, supports)
+
+    @property
+    def proof(self):
+        solutions = {id(solution): solution for solution in self.solutions.values()}.values()
+        counts = {"pairs": len(self.solutions), "infeasible": self.infeasible}
+        for kind in ("newton", "cone", "products"):
+            counts[kind] = sum(solution.counts.get(kind, 0) for solution in solutions)
+        return {
+            "duality_gap": max(solution.duality_gap for solution in solutions),
+            "violation": max(solution.violation for solution in solutions),
+            "counts": counts,
+        }
+
+    def finished(self, row):
+        """Weights after selection and refit, and class 1's share of the margin."""
+        (alpha, beta), solution = list(self.solutions.items())[row]
+        levels = kappa(np.array([alpha, beta]))
+        chosen = self.enough(solution.weights, levels)
+        weights = np.zeros(len(self.pair.gap))
+        if self.estimator.refit:
+            if self.estimator.equal_bounds:
+                machine = minimax(self.pair, chosen)
+            else:
+                core = Frontier(self.pair.subset(chosen))
+                machine = core.machine(core.mixture_at(levels[0]))
+            weights[chosen] = machine.weights
+            return weights, machine.shares[0]
+        weights[chosen] = solution.weights[chosen]
+        need, margin = self.balance(weights, chosen, levels)
+        return weights, spare_halved(need, margin)
+
+    def balance(self, weights, chosen, levels):
+        """What both classes need of the margin that the chosen weights have, and this margin."""
+        deviations = self.pair.deviations(chosen, weights[chosen])
+        return np.maximum(levels * deviations, 1), self.pair.gap[chosen] @ weights[chosen]
+
+    def enough(self, weights, levels):
+        """The features that weigh, with others, largest first, until the bounds hold."""
+        chosen = heavy(weights)
+        others = np.setdiff1d(np.flatnonzero(weights), chosen)
+        for feature in others[np.argsort(-abs(weights[others]))]:
+            need, margin = self.balance(weights, chosen, levels)
+            if need.sum() - margin <= 1e-9 * need.min():
+                break
+            chosen = np.sort(np.append(chosen, feature))
+        return chosen
+
+
+def best_mixture(core, theta):
+    """Where ``theta alpha + (1 - theta) beta`` is largest on a frontier, by branch and bound.
+
+    On an interval of mixtures both kappas lie between those of its ends, and their curve is convex
+    and thus below its chord; either gives an upper bound.
+
+    Returns
+    -------
+    mixture, value : float
+    gap : float
+        Between the value and an upper bound on all values.
+    evaluations : int
+    """
+    if core.separating is not None:
+        return 0.5, 1.0, 0.0, 0
+    shares = np.array([theta, 1 - theta])
+
+    def evaluated(logits):
+        """Columns: logit, both kappas, the value."""
+        kappas = core.kappas(special.expit(logits))
+        return np.column_stack([logits, kappas, delta(kappas) @ shares])
+
+    inner = np.linspace(-MOST_LOGIT, MOST_LOGIT, 73)
+    points = evaluated(np.concatenate([[-np.inf], inner, [np.inf]]))
+    evaluations, best = len(points), points[points[:, 3].argmax()]
+    left, right, closed = points[:-1], points[1:], 0.0
+    for _ in range(MOST_ROUNDS):
+        corners = delta(right[:, 1]) * theta + delta(left[:, 2]) * (1 - theta)
+        # the accuracy bends by at most 1/2 along a chord
+        bends = ((right[:, 1:3] - left[:, 1:3]) ** 2 @ shares) / 16
+        above = np.minimum(corners, np.maximum(left[:, 3], right[:, 3]) + bends)
+        tight = (right[:, 0] - left[:, 0] < 1e-12) | ~np.isfinite(right[:, 0] - left[:, 0])
+        kept = above > best[3] + CERTIFIED
+        closed = max(closed, above[kept & tight].max(initial=-np.inf) - best[3])
+        kept &= ~tight
+        if not kept.any():
+            break
+        left, right = left[kept], right[kept]
+        steps = np.linspace(0, 1, PARTS + 1)[:, None]
+        logits = left[:, 0] + steps * (right[:, 0] - left[:, 0])
+        inside = evaluated(logits[1:-1].ravel()).reshape(PARTS - 1, len(left), 4)
+        evaluations += inside[..., 0].size
+        chain = np.concatenate([left[None], inside, right[None]])
+        left, right = chain[:-1].reshape(-1, 4), chain[1:].reshape(-1, 4)
+        challenger = chain.reshape(-1, 4)[chain[..., 3].argmax()]
+        best = challenger if challenger[3] > best[3] else best
+    mixture, value = float(special.expit(best[0])), float(best[3])
+    if 0 < mixture < 1:
+        mixture = _stationary(core, theta, best[0])
+        value = max(value, float(delta(core.kappas(mixture)) @ shares))
+    # at an end, a class that does not vary is as good as certain
+    (least1, _), (_, least2) = core.kappas([0, 1])
+    if least1 > 0 and theta * delta(least1) + 1 - theta > value:
+        mixture, value = 0.0, theta * float(delta(least1)) + 1 - theta
+    if least2 > 0 and theta + (1 - theta) * delta(least2) > value:
+        mixture, value = 1.0, theta + (1 - theta) * float(delta(least2))
+    return mixture, value, max(float(closed), CERTIFIED), evaluations
+
+
+def _stationary(core, theta, logit):
+    """The mixture near a maximum at which the slope vanishes, to more digits than the values."""
+
+    def slope(logit):
+        mixture = special.expit(logit)
+        first, second = core.kappas(mixture)
+        rise = theta * first / (1 + first**2) ** 2 * mixture * second
+        return rise - (1 - theta) * second / (1 + second**2) ** 2 * (1 - mixture) * first
+
+    near = 1e-4
+    low, high = slope(logit - near), slope(logit + near)
+    if low > 0 > high:
+        logit = brentq(slope, logit - near, logit + near, xtol=1e-14)
+    return float(special.expit(logit))
+
+
+def check_within(name, values, least, most):
+    """Raise unless all values are numbers in range."""
+    found = np.asarray(values)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"{name}={values!r}; pass numbers from {least:g} to {most:g}")
+    if not ((found >= least) & (found <= most)).all():
+        raise ValueError(f"{name}={values!r}; pass numbers from {least:g} to {most:g}")
+
+
+def check_criterion(criterion):
+    """Raise unless `criterion` is a name or a function."""
+    if not (callable(criterion) or (isinstance(criterion, str) and criterion in CRITERIA)):
+        allowed = ", ".join(f'"{name}"' for name in CRITERIA)
+        raise ValueError(
+            f"criterion={criterion!r}; pass {allowed} or a function of alpha, beta and the "
+            "number of features"
+        )
