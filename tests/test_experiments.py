@@ -1,0 +1,1025 @@
+"""The engine of the recomputed tables: the same bits anywhere, nothing lost, verdicts by rule."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joblib import parallel_config
+from scipy import stats
+from sklearn.metrics import matthews_corrcoef
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from fsnotes import load
+from fsnotes.experiments import (
+    Chapter,
+    Claim,
+    Dataset,
+    ExperimentError,
+    Method,
+    Misprint,
+    MissingResult,
+    Printed,
+    Protocol,
+    Results,
+    Table,
+    audit,
+    chapters,
+    claims,
+    compare,
+    comparison_table,
+    engine,
+    holm,
+    printed,
+    replication_table,
+    run,
+    supports,
+    verdict,
+    verdict_table,
+)
+from fsnotes.experiments import declare as declaring
+from fsnotes.experiments.__main__ import main
+from fsnotes.metrics import Estimate, mcc, stability
+
+MPM, L1MPM = "fsnotes.MPM", "fsnotes.L1MPM"
+TUNED = Method(L1MPM, {"refit": False}, {"retain": [0.3, 0.6, 0.9]}, paper="tuned")
+TINY = Chapter(
+    "tiny",
+    papers={"xu2007": "Xu, King and Lyu (2007)"},
+    datasets=("ionosphere", "pima"),
+    methods={
+        "mpm": Method(MPM, paper="MPM <all>"),
+        "l1": Method(L1MPM, {"retain": 0.5}, paper="L1"),
+        "l1-raw": Method(L1MPM, {"retain": 0.5, "refit": False}),
+        "tuned": TUNED,
+        "svc": Method("sklearn.svm.SVC", {}, {"C": [0.3, 0.5, 1]}, scaled=True),
+    },
+    protocol=Protocol(repeats=2, folds=4, inner=3, seed=1),
+    tables=(
+        Table(
+            "one",
+            source="xu2007",
+            place="Table 1",
+            title="A title",
+            printed=printed("""
+                            ionosphere  pima
+                mpm accuracy    85.0    75.0
+                l1  accuracy    10.5    75.0
+                l1  n_selected     -    2
+            """),
+            reduced="less of everything",
+            beside={"l1": "l1-raw"},
+        ),
+        Table(
+            "two",
+            source="xu2007",
+            place="Table 2",
+            title="Another",
+            printed=printed("pima\n mpm accuracy 57.0"),
+        ),
+        Table("three", "xu2007", "Figure 1", "A figure", reads=(("pima", "l1"),)),
+    ),
+    claims=(
+        Claim(
+            "xu2007",
+            "Section 1",
+            "L1 selects fewer",
+            lambda read: read("pima", "l1").n_selected.mean() < 8,
+            "tiny.html#a",
+        ),
+        Claim(
+            "xu2007",
+            "Section 2",
+            "L1 selects them all",
+            lambda read: read("pima", "l1").n_selected.mean() == 8,
+            "tiny.html#b",
+        ),
+        Claim("xu2007", "Section 3", "two is two", lambda read: 2 == 2, "tiny.html#c"),
+        Misprint("xu2007", "(3)", "less is printed", "more", "tiny.html#d"),
+    ),
+    link="tiny.html",
+)
+# enough work to be killed in the middle
+SLOW = replace(
+    TINY,
+    name="slow",
+    datasets=("pima",),
+    methods={
+        str(C): Method("sklearn.svm.SVC", {"C": C, "kernel": "linear"}, scaled=True)
+        for C in np.linspace(0.1, 1, 10).tolist()
+    },
+    protocol=Protocol(repeats=2, folds=6, seed=3),
+    tables=(),
+    claims=(),
+)
+
+quietly = partial(run, progress=False)
+
+
+def stored(path):
+    """Lines by name, without the time they took."""
+    lines = [json.loads(line) for line in Path(path).read_bytes().splitlines()]
+    assert len({(line["dataset"], line["method"]) for line in lines}) == len(lines)
+    for line in lines:
+        assert line.pop("seconds") > 0
+    return {(line["dataset"], line["method"]): line for line in lines}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """The folder of a complete run by a single worker."""
+    folder = tmp_path_factory.mktemp("tiny")
+    quietly(TINY, jobs=1, folder=folder)
+    return folder
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """Lets `tiny` be called by name."""
+    monkeypatch.setattr(declaring, "chapters", lambda: {"tiny": TINY})
+
+
+@pytest.fixture
+def copy(done, tmp_path):
+    """Results that a test may damage."""
+    (tmp_path / "tiny.jsonl").write_bytes((done / "tiny.jsonl").read_bytes())
+    return tmp_path
+
+
+# ---------------------------------------------------------------- a fold is what it should be
+
+
+def canonical(name):
+    """Rows sorted by class, then by their columns from the first."""
+    X, y = load(name, return_X_y=True)
+    order = sorted(range(len(y)), key=lambda i: (y[i], *X[i]))
+    return X[order], y[order]
+
+
+@pytest.mark.parametrize("name", ["ionosphere", "pima"])
+def test_folds_are_those_of_scikit_learn(done, name):
+    X, y = canonical(name)
+    splits = TINY.protocol.splits(y)
+    for method in ("mpm", "l1"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            machine = TINY.methods[method].build({})
+            expected = cross_val_score(machine, X, y, cv=splits)
+            fitted = [TINY.methods[method].build({}).fit(X[a], y[a]) for a, _ in splits]
+        cell = Results(TINY, done).cell(name, method)
+        assert np.array_equal(cell.accuracy, expected)
+        assert np.array_equal(cell.supports, [machine.get_support() for machine in fitted])
+        assert np.array_equal(cell.n_selected, cell.supports.sum(axis=1))
+        judged = [m.predict(X[b]) for m, (_, b) in zip(fitted, splits, strict=True)]
+        parts = list(zip(judged, (y[b] for _, b in splits), strict=True))
+        assert cell.mcc == pytest.approx([mcc(true, found) for found, true in parts])
+        assert cell.mcc == pytest.approx([matthews_corrcoef(true, found) for found, true in parts])
+        tables = np.array(cell.line["confusion"])
+        truth = [[(true == label).sum() for label in (0, 1)] for _, true in parts]
+        assert np.array_equal(tables.sum(axis=2), truth)
+
+
+def test_settings_are_chosen_and_columns_scaled_inside_each_fold(done):
+    X, y = canonical("pima")
+    cell = Results(TINY, done).cell("pima", "svc")
+    for number, (train, test) in enumerate(TINY.protocol.splits(y)):
+        inner = TINY.protocol.inner_splits(y[train], number)
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.3, 0.5, 1]}, cv=inner
+        ).fit(X[train], y[train])
+        # the search weighs inner folds alike, we weigh rows alike: the same but for ties
+        sizes = [len(b) for _, b in inner]
+        scores = [search.cv_results_[f"split{i}_test_score"] for i in range(len(inner))]
+        right = np.rint(np.transpose(scores) @ sizes).astype(int)
+        chosen = [0.3, 0.5, 1][int(np.argmax(right))]
+        assert cell.line["settings"][number] == {"C": chosen}
+        best = make_pipeline(StandardScaler(), SVC(C=chosen)).fit(X[train], y[train])
+        assert cell.accuracy[number] == best.score(X[test], y[test])
+    assert len({line["C"] for line in cell.line["settings"]}) > 1
+    assert cell.line["supports"] is None and cell.line["n_selected"] is None
+
+
+def test_methods_share_outer_and_inner_splits_of_which_no_two_are_equal():
+    _, y = canonical("pima")
+    protocol = TINY.protocol
+    outer = protocol.splits(y)
+    again = protocol.splits(y)
+    assert all((a[1] == b[1]).all() for a, b in zip(outer, again, strict=True))
+    train = outer[0][0]
+    inner = [protocol.inner_splits(y[train], number)[0][1] for number in (0, 0, 1)]
+    assert np.array_equal(inner[0], inner[1]) and not np.array_equal(inner[0], inner[2])
+    for repeat in (outer[:4], outer[4:]):
+        assert np.array_equal(np.sort(np.concatenate([b for _, b in repeat])), np.arange(len(y)))
+    assert not np.array_equal(outer[0][1], replace(protocol, seed=2).splits(y)[0][1])
+
+
+def reordered(name, seed):
+    X, y = load(name, return_X_y=True)
+    order = np.random.default_rng(seed).permutation(len(y))
+    return np.where(X[order] == 0, -0.0, X[order]), y[order]
+
+
+def test_any_copy_of_the_data_gives_the_same_cell(tmp_path):
+    kept = []
+    for seed in (0, 1):
+        dataset = Dataset("copy", partial(reordered, "pima", seed))
+        chapter = replace(TINY, datasets=(dataset,), methods={"tuned": TUNED}, tables=(), claims=())
+        quietly(chapter, folder=tmp_path / str(seed))
+        kept.append(stored(tmp_path / str(seed) / "tiny.jsonl"))
+    [first], [second] = (list(lines.values()) for lines in kept)
+    assert {"key", "accuracy", "supports"} < first.keys()
+    # how the data were made is part of no result
+    assert first == second
+
+
+def test_measures_are_those_of_the_metrics(done):
+    cell = Results(TINY, done).cell("ionosphere", "l1")
+    found = stability(cell.supports)
+    assert cell.estimate("stability") == found
+    assert cell.estimate("psf").value == pytest.approx(100 * cell.supports.mean())
+    assert cell.estimate("accuracy").value == pytest.approx(100 * cell.accuracy.mean())
+    frequencies = supports(TINY, "ionosphere", "l1", folder=done)
+    assert frequencies.tolist() == cell.supports.mean(axis=0).tolist()
+    whole = Results(TINY, done).cell("pima", "mpm")
+    assert whole.estimate("stability") == Estimate(1, 0, 1, 1)
+    svc = Results(TINY, done).cell("pima", "svc")
+    with pytest.raises(ExperimentError, match="selects no features"):
+        svc.estimate("n_selected")
+    with pytest.raises(ExperimentError, match="single fold"):
+        cell.scores("stability")
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=70))
+def test_supports_are_packed_without_loss(mask):
+    assert engine.unpacked(engine.packed(mask), len(mask)).tolist() == mask
+
+
+# ---------------------------------------------------------------- the same bits anywhere
+
+
+@pytest.mark.parametrize("jobs", [2, None])
+def test_cells_do_not_depend_on_the_number_of_workers(done, tmp_path, jobs):
+    quietly(TINY, jobs=jobs, folder=tmp_path)
+    assert stored(tmp_path / "tiny.jsonl") == stored(done / "tiny.jsonl")
+
+
+def test_cells_do_not_depend_on_the_backend(done, tmp_path):
+    with parallel_config("threading", n_jobs=2):
+        quietly(TINY, folder=tmp_path)
+    assert stored(tmp_path / "tiny.jsonl") == stored(done / "tiny.jsonl")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("dask.distributed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        local = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        with local:
+            yield local
+
+
+def test_cells_do_not_depend_on_the_cluster(cluster, done, tmp_path):
+    quietly(TINY, dask=cluster.scheduler_address, folder=tmp_path)
+    assert stored(tmp_path / "tiny.jsonl") == stored(done / "tiny.jsonl")
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path, monkeypatch):
+    before = {worker.pid for worker in cluster.workers.values()}
+    append, sizes = engine.append_line, []
+
+    def append_and_kill(path, line):
+        append(path, line)
+        sizes.append(len(path.read_bytes().splitlines()))
+        if len(sizes) == 2:
+            os.kill(min(before), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    monkeypatch.setattr(engine, "append_line", append_and_kill)
+    quietly(SLOW, dask=cluster.scheduler_address, folder=tmp_path / "cluster")
+    # killed before the end, and not replaced by itself
+    assert len(sizes) == len(SLOW.methods)
+    assert min(before) not in {worker.pid for worker in cluster.workers.values()}
+    monkeypatch.undo()
+    quietly(SLOW, jobs=2, folder=tmp_path / "here")
+    assert stored(tmp_path / "cluster/slow.jsonl") == stored(tmp_path / "here/slow.jsonl")
+
+
+def test_linear_algebra_has_one_thread_and_gets_its_threads_back():
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info()}
+
+    with threadpool_limits(2):
+        assert threads() == {2}
+        with engine.supervised():
+            with engine.supervised():
+                assert threads() == {1}
+            assert threads() == {1}
+        assert threads() == {2}
+
+
+def test_warnings_are_counted_not_shown(done, capfd):
+    cells = Results(TINY, done)
+    # a constant column of ionosphere, once a fit: 8 folds, or 8 * (3 * 3 + 1) fits
+    assert cells.cell("ionosphere", "mpm").line["warnings"]["SelectionWarning"] == 8
+    assert cells.cell("ionosphere", "tuned").line["warnings"]["SelectionWarning"] == 80
+    assert cells.cell("pima", "mpm").line["warnings"] == {}
+    assert capfd.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- nothing lost, nothing stale
+
+
+def test_a_complete_run_computes_nothing_again(done, monkeypatch):
+    before = (done / "tiny.jsonl").read_bytes()
+    monkeypatch.setattr(engine, "compute", None)
+    again = quietly(TINY, folder=done)
+    assert again.computed == [] and len(again.kept) == 10
+    assert (done / "tiny.jsonl").read_bytes() == before
+
+
+def test_a_killed_run_resumes(tmp_path):
+    code = "import test_experiments as t; t.quietly(t.SLOW, folder=t.sys.argv[1])"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    process = subprocess.Popen(command, cwd=Path(__file__).parent)
+    path = tmp_path / "slow.jsonl"
+    deadline = time.monotonic() + 60
+    while not path.is_file() or path.read_bytes().count(b"\n") < 2:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.002)
+    process.kill()
+    assert process.wait() != 0
+    left = path.read_bytes()
+    resumed = quietly(SLOW, folder=tmp_path)
+    assert 2 <= len(resumed.kept) < len(SLOW.methods) == len(resumed.kept) + len(resumed.computed)
+    assert path.read_bytes().startswith(left[: left.rfind(b"\n") + 1])
+    quietly(SLOW, folder=tmp_path / "whole")
+    assert stored(path) == stored(tmp_path / "whole/slow.jsonl")
+
+
+@pytest.mark.parametrize("cut", [1, 2, 200])
+def test_a_torn_last_line_is_written_again_and_no_other(copy, done, cut):
+    path = copy / "tiny.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    resumed = quietly(TINY, folder=copy)
+    # without its line end a line is whole all the same
+    assert len(resumed.computed) == (0 if cut == 1 else 1)
+    kept = whole[: whole[:-1].rfind(b"\n") + 1] if cut > 1 else whole
+    assert path.read_bytes().startswith(kept)
+    assert stored(path) == stored(done / "tiny.jsonl")
+
+
+def test_a_damaged_line_costs_itself_alone(copy):
+    path = copy / "tiny.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b'{"half": \n', b"\xff\n", b"[1]\n", *lines[4:]]))
+    name = tuple(json.loads(lines[3])[key] for key in ("dataset", "method"))
+    assert quietly(TINY, folder=copy).computed == [name]
+
+
+def test_a_line_is_written_at_once(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(engine.os, "fsync", lambda number: calls.append(number))
+    engine.append_line(tmp_path / "deep" / "a.jsonl", {"a": [0.1]})
+    assert (tmp_path / "deep/a.jsonl").read_bytes() == b'{"a":[0.1]}\n' and len(calls) == 1
+
+
+CHANGES = {
+    "parameters": {"methods": TINY.methods | {"l1": Method(L1MPM, {"retain": 0.6})}},
+    "estimator": {"methods": TINY.methods | {"l1": Method("fsnotes.SMPM")}},
+    "seed": {"protocol": replace(TINY.protocol, seed=2)},
+    "repeats": {"protocol": replace(TINY.protocol, repeats=3)},
+    "folds": {"protocol": replace(TINY.protocol, folds=5)},
+    "inner": {"protocol": replace(TINY.protocol, inner=4)},
+    "data": {"datasets": (Dataset("pima", partial(load, "wdbc", return_X_y=True)), "ionosphere")},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_result_of_another_declaration_is_not_used(done, change):
+    changed = replace(TINY, tables=(), **CHANGES[change])
+    assert Results(TINY, done).has("pima", "l1") and not Results(changed, done).has("pima", "l1")
+    with pytest.raises(MissingResult, match="another declaration.*run tiny`") as caught:
+        Results(changed, done).cell("pima", "l1")
+    assert caught.value.state == "stale"
+    if change in ("parameters", "estimator"):
+        assert Results(changed, done).has("pima", "mpm")
+
+
+def test_what_the_paper_calls_a_method_is_part_of_no_key(done):
+    renamed = replace(
+        TINY,
+        datasets=tuple(TINY.datasets.values()),
+        tables=(),
+        methods={"mpm": Method(MPM, paper="x")},
+    )
+    assert Results(renamed, done).has("pima", "mpm")
+    tuned = [replace(TUNED, grid={"retain": values}) for values in ([0.3, 0.6], [0.6, 0.3])]
+    keys = {
+        replace(renamed, tables=(), methods={"a": method}).key("pima", "a", TINY.protocol)
+        for method in tuned
+    }
+    assert len(keys) == 2  # the order decides ties
+
+
+def test_parameters_that_do_not_show_what_they_hold_are_refused():
+    with pytest.raises(ExperimentError, match="repr"):
+        declaring.fingerprint({"a": object()})
+    assert declaring.fingerprint(np.float64(2)) == declaring.fingerprint(2.0)
+
+
+def test_an_audit_marks_what_comes_out_differently(copy, monkeypatch):
+    monkeypatch.setattr(engine, "_STALE", set())
+    sound = audit(TINY, sample=10, folder=copy)
+    assert len(sound.checked) == 10 and sound.stale == []
+    path = copy / "tiny.jsonl"
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    planted = {("pima", "mpm"): "accuracy", ("ionosphere", "l1"): "support"}
+    for line in lines:
+        if part := planted.get((line["dataset"], line["method"])):
+            value = line["fingerprint"][part]
+            changed = value + 1e-9 if part == "accuracy" else "0" * len(value)
+            line["fingerprint"][part] = changed
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = audit(TINY, sample=10, folder=copy)
+    assert set(found.stale) == set(planted) and "stale: pima/mpm" in repr(found)
+    shown = repr(replication_table_of(TINY, "one", copy))
+    assert re.search(r"MPM <all>: accuracy.*75\.0.*stale", shown)
+    assert re.search(r"MPM <all>: accuracy.*85\.0.*agrees", shown)
+    compared = comparison_table(TINY, "pima", methods=["mpm", "l1", "svc"], folder=copy)
+    assert [row[4] == "stale" for row in compared.grids[0].rows] == [True, True, False]
+    drawn = [audit(TINY, sample=3, seed=seed, folder=copy).checked for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2] and len(drawn[0]) == 3
+
+
+def replication_table_of(chapter, table, folder, **more):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(declaring, "chapters", lambda: {chapter.name: chapter})
+        return replication_table(f"{chapter.name}/{table}", folder=folder, **more)
+
+
+def test_quick_results_stand_apart(copy):
+    before = (copy / "tiny.jsonl").read_bytes()
+    found = quietly(TINY, quick=True, folder=copy, only="pima/mpm")
+    assert found.path == copy / "tiny.quick.jsonl" and found.computed == [("pima", "mpm")]
+    assert (copy / "tiny.jsonl").read_bytes() == before
+    [line] = stored(found.path).values()
+    full = Results(TINY, copy).cell("pima", "mpm").line
+    # the repeats that there are, are the same
+    assert line["accuracy"] == full["accuracy"][:4] and line["key"] != full["key"]
+    assert Results(TINY, copy, quick=True).has("pima", "mpm")
+
+
+def test_results_go_to_the_clone_or_to_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FSNOTES_CACHE", str(tmp_path / "cache"))
+    packaged = tmp_path / "clone" / "fsnotes" / "experiments" / "results"
+    packaged.parent.mkdir(parents=True)
+    monkeypatch.setattr(engine, "PACKAGED_RESULTS", packaged)
+    cache = tmp_path / "cache" / "experiments"
+    assert engine.default_folder() == cache  # installed, not a clone
+    (tmp_path / "clone" / "pyproject.toml").touch()
+    assert engine.default_folder() == packaged and engine.default_folder(quick=True) == cache
+    monkeypatch.setattr(engine.os, "access", lambda path, mode: False)
+    assert engine.default_folder() == cache
+    # what travels along counts, and what the user adds comes on top
+    one = replace(TINY, methods={"mpm": TINY.methods["mpm"]}, tables=())
+    quietly(one, folder=packaged, only="pima/*")
+    added = quietly(one)
+    assert added.kept == [("pima", "mpm")] and added.computed == [("ionosphere", "mpm")]
+    assert added.path == cache / "tiny.jsonl" and Results(one).has("pima", "mpm")
+
+
+def test_results_travel_with_the_package(tmp_path):
+    from flit_core.common import Module
+
+    root = Path(__file__).parents[1]
+    files = {Path(f).relative_to(root).as_posix() for f in Module("fsnotes", root).iter_files()}
+    results = {p.relative_to(root).as_posix() for p in engine.PACKAGED_RESULTS.glob("*.jsonl")}
+    assert {"fsnotes/data/sonar.csv", "fsnotes/experiments/mempm.py"} | results <= files
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_a_failing_cell_is_named_and_costs_no_other(tmp_path):
+    bad = replace(
+        TINY,
+        tables=(),
+        methods={"bad": Method(L1MPM, {"delta": 0.999}), "mpm": TINY.methods["mpm"]},
+    )
+    with pytest.raises(ExperimentError, match="1 of 2 cells failed") as caught:
+        quietly(bad, folder=tmp_path, only="pima/*")
+    assert "tiny/pima/bad, fold 0: InfeasibleBoundError" in str(caught.value)
+    assert set(stored(tmp_path / "tiny.jsonl")) == {("pima", "mpm")}
+
+
+def test_tuned_methods_have_equal_numbers_of_candidates():
+    with pytest.raises(ExperimentError, match=r"'tuned': 3, 'less': 2.*same number"):
+        methods = {"tuned": TUNED, "less": replace(TUNED, grid={"retain": [0.3, 0.6]})}
+        replace(TINY, methods=methods, tables=())
+    pairs = {"prune": [False, True], "retain": [0.3, 0.6]}
+    four = {"a": replace(TUNED, grid=pairs), "b": replace(TUNED, grid={"retain": [1, 2, 3, 4]})}
+    assert len(replace(TINY, methods=four, tables=()).methods["a"].candidates()) == 4
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (Printed("pimo", "mpm", "accuracy", "1"), "data set .*'pimo'.*pima"),
+        (Printed("pima", "mpn", "accuracy", "1"), "method .*'mpn'.*mpm"),
+        (Printed("pima", "mpm", "acuracy", "1"), "measure .*'acuracy'.*accuracy"),
+    ],
+)
+def test_declarations_with_unknown_names_are_refused(entry, said):
+    table = Table("t", "xu2007", "Table 9", "T", (entry,))
+    with pytest.raises(ExperimentError, match=said):
+        replace(TINY, tables=(table,))
+
+
+def test_declarations_of_unknown_papers_and_stray_notes_are_refused():
+    with pytest.raises(ExperimentError, match="paper .*'xu2008'.*xu2007"):
+        replace(TINY, tables=(Table("t", "xu2008", "Table 9", "T"),))
+    with pytest.raises(ExperimentError, match="3 numbers for the 2"):
+        printed("a b\n m accuracy 1 2 3")
+    with pytest.raises(ExperimentError, match="prints nothing"):
+        printed("a b\n m accuracy 1 -", incomparable={("b", "m", "accuracy"): "why"})
+
+
+def test_data_that_differ_on_a_worker_are_refused(tmp_path):
+    work = engine._work(Results(TINY, tmp_path), "pima", "mpm")
+    fold = engine.compute(replace(work, digest="other"), 0)
+    assert "other content" in fold.failure
+
+
+def test_workers_of_other_versions_are_refused(tmp_path, monkeypatch):
+    compute = engine.compute
+
+    def elsewhere(work, number):
+        return replace(compute(work, number), versions={"numpy": "0"})
+
+    monkeypatch.setattr(engine, "compute", elsewhere)
+    with pytest.raises(ExperimentError, match="same versions on all machines"):
+        quietly(TINY, folder=tmp_path, only="pima/mpm")
+
+
+def test_results_that_are_missing_are_named_with_the_command(tmp_path):
+    results = Results(TINY, tmp_path)
+    with pytest.raises(MissingResult, match="pima/mpm is missing; run `python -m .* run tiny`"):
+        results.cell("pima", "mpm")
+    with pytest.raises(ExperimentError, match="did you mean pima"):
+        results.cell("pina", "mpm")
+    with pytest.raises(MissingResult, match="no results for 'pima'"):
+        comparison_table(TINY, "pima", folder=tmp_path)
+    with pytest.raises(MissingResult):
+        supports(TINY, "pima", "mpm", folder=tmp_path)
+    shown = repr(replication_table_of(TINY, "one", tmp_path))
+    assert shown.count("not run") == 5 and "agrees" not in shown
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+AROUND_80 = Estimate(80.0, 1.0, 78.0, 82.0)
+
+
+def entry(text, measure="accuracy", **more):
+    return Printed("pima", "mpm", measure, text, **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("80.1", "agrees"),
+        ("82.0", "agrees"),
+        ("82.05", "differs"),  # from 82.045
+        ("82.1", "differs"),  # from 82.05
+        ("82.04", "differs"),
+        ("82.005", "differs"),
+        ("82.004", "differs"),
+        ("82", "agrees"),  # from 81.5
+        ("83", "differs"),  # from 82.5
+        ("78", "agrees"),
+        ("77", "differs"),
+        ("77.9", "differs"),
+    ],
+)
+def test_a_printed_value_agrees_up_to_its_rounding(text, word):
+    assert verdict(entry(text), AROUND_80).word == word
+
+
+def test_a_lost_digit_is_a_matter_of_percentages():
+    estimate = Estimate(17.0, 0.5, 16.0, 18.0)
+    assert verdict(entry("7.1", "n_selected"), estimate).word == "differs"
+    found = verdict(entry("7.1"), estimate)
+    assert found.word == "misprint" and "17.1" in found.reason
+    assert verdict(entry("70.1"), estimate).word == "differs"
+    assert verdict(entry("7.1"), AROUND_80) == (
+        "misprint",
+        "a digit is missing: 78.1 or 79.1 would agree",
+    )
+    assert verdict(entry("7.1"), Estimate(75.0, 0.1, 74.5, 75.0)).word == "differs"
+
+
+def test_a_value_against_another_of_the_same_quantity():
+    def of(text, other):
+        return verdict(entry(text), AROUND_80, rivals=[("Table 3", entry(other))])
+
+    assert of("5.7", "80.6").word == "misprint" and "Table 3 prints 80.6" in of("5.7", "80.6")[1]
+    assert of("80.6", "5.7").word == "agrees"
+    assert of("60.1", "80.0").word == "misprint" and of("80.0", "60.1").word == "agrees"
+    # nobody can say which of two is right
+    assert of("80.0", "80.1").word == of("80.1", "80.0").word == "misprint"
+    assert "one of them is wrong" in of("80.0", "80.1").reason
+    assert of("90.0", "90.1").word == of("90.1", "90.0").word == "differs"
+    # a number can round to both
+    assert of("80", "80.4").word == "agrees" and of("80.0", "80.0").word == "agrees"
+
+
+def test_what_needs_no_result_is_said_first():
+    above = entry("80.0", proof=lambda value: "above 79" if value > 79 else None)
+    below = entry("78.0", proof=above.proof)
+    assert verdict(above, None, state="not run") == ("impossible", "above 79")
+    assert verdict(below, AROUND_80).word == "agrees"
+    unknown = entry("80.0", incomparable="no split is given")
+    assert verdict(unknown, AROUND_80) == ("not comparable", "no split is given")
+    assert verdict(entry("80.0"), None).word == "not run"
+    assert verdict(entry("80.0"), AROUND_80, state="stale").word == "stale"
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory):
+    """One small table by 21 seeds."""
+    folder, found = tmp_path_factory.mktemp("seeds"), []
+    for seed in range(21):
+        chapter = replace(
+            TINY,
+            datasets=("pima",),
+            methods={"mpm": Method(MPM), "l1": Method(L1MPM, {"retain": 0.8})},
+            tables=(),
+            protocol=Protocol(repeats=2, folds=10, seed=seed),
+        )
+        quietly(chapter, folder=folder / str(seed))
+        found.append(Results(chapter, folder / str(seed)))
+    return found
+
+
+@pytest.mark.parametrize("measure", ["accuracy", "mcc", "n_selected"])
+@pytest.mark.parametrize("method", ["mpm", "l1"])
+def test_our_own_tables_agree_with_fresh_seeds(seeds, method, measure):
+    found = [results.cell("pima", method).estimate(measure) for results in seeds]
+    texts = [f"{estimate.value:.3f}" for estimate in found[1:]]
+    words = [verdict(entry(text, measure), found[0]).word for text in texts]
+    assert words.count("agrees") >= 19
+    if not (method == "mpm" and measure == "n_selected"):
+        assert len(set(texts)) >= 5
+
+
+def test_a_planted_value_differs(seeds):
+    accuracy = seeds[0].cell("pima", "mpm").estimate("accuracy")
+    for wrong in (5, -5):
+        assert verdict(entry(f"{accuracy.value + wrong:.1f}"), accuracy).word == "differs"
+    count = seeds[0].cell("pima", "l1").estimate("n_selected")
+    assert verdict(entry(f"{count.value + 1:.2f}", "n_selected"), count).word == "differs"
+
+
+@given(st.lists(st.sampled_from([0.001, 0.01, 0.0125, 0.02, 0.03, 0.04, 0.05, 0.5]), min_size=1))
+@settings(deadline=None)
+def test_holm_rejects_what_its_steps_reject(p_values):
+    level, rejected, remaining = 0.05, set(), sorted(range(len(p_values)), key=p_values.__getitem__)
+    while remaining and p_values[remaining[0]] * len(remaining) <= level:
+        rejected.add(remaining.pop(0))
+    adjusted = holm(p_values)
+    assert set(np.flatnonzero(adjusted <= level)) == rejected
+    assert (adjusted >= p_values).all() and (adjusted <= 1).all()
+
+
+def test_holm_refuses_what_is_no_p_value():
+    for wrong in ([1.1], [float("nan")], [[0.5]]):
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            holm(wrong)
+
+
+def simulated(seed, gains):
+    """Accuracies of methods that see features of their own, equally informative but for `gains`.
+
+    Each takes the nearer class mean; all folds of 3 times 10-fold cross-validation of 60 rows.
+    """
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], 30)
+    rows = np.concatenate(
+        [
+            np.reshape(rng.permuted(np.arange(60).reshape(2, 30), axis=1), -1)
+            .reshape(2, 10, 3)
+            .transpose(1, 0, 2)
+            .reshape(10, 6)
+            for _ in range(3)
+        ]
+    )
+    inside = np.zeros((30, 60))
+    inside[np.arange(30)[:, None], rows] = 1
+    scores = {}
+    for name, gain in gains.items():
+        X = rng.normal(size=(60, 4)) + y[:, None] * (0.5 + gain)
+        means = [((1 - inside) * (y == c)) @ X / 27 for c in (0, 1)]
+        gap = means[1] - means[0]
+        decisions = gap @ X.T - (gap * (means[0] + means[1]) / 2).sum(axis=1)[:, None]
+        scores[name] = (((decisions > 0) == y) * inside).sum(axis=1) / 6
+    return scores
+
+
+def family_errors(test_fraction):
+    """In how many of 200 simulations some of four equal methods are called different."""
+    gains = dict.fromkeys("abcd", 0.0)
+    found = (compare(simulated(seed, gains), test_fraction=test_fraction) for seed in range(200))
+    return sum(any(pair.is_different for pair in pairs) for pairs in found)
+
+
+def test_equal_methods_are_seldom_called_different():
+    most = stats.binom.ppf(0.95, 200, 0.05)
+    assert family_errors(0.1) <= most
+    # without the correction for overlap the same scores raise many more alarms
+    assert family_errors(1e-12) > most
+
+
+def test_unequal_methods_are_called_different():
+    gains = {"a": 0.0, "b": 1.5}
+    found = [compare(simulated(seed, gains), test_fraction=0.1)[0] for seed in range(20)]
+    assert sum(pair.is_different for pair in found) >= 18
+    assert all(pair.comparison.value < 0 for pair in found)
+
+
+def test_comparing_a_method_with_itself():
+    scores = [0.8, 0.9, 0.7]
+    [pair] = compare({"a": scores, "b": scores}, test_fraction=0.1)
+    assert pair.p_adjusted == 1 and not pair.is_different
+    three = {"a": scores, "b": scores, "c": scores}
+    assert len(compare(three, test_fraction=0.1)) == 3
+    against = compare(three, test_fraction=0.1, against="b")
+    assert [(p.first, p.second) for p in against] == [("b", "a"), ("b", "c")]
+    with pytest.raises(ExperimentError, match="nothing to compare"):
+        compare({"a": scores}, test_fraction=0.1)
+    with pytest.raises(ExperimentError, match="nothing to compare"):
+        compare(three, test_fraction=0.1, against="d")
+
+
+# ---------------------------------------------------------------- what readers see
+
+
+def columns(html):
+    return [len(re.findall(r"<t[hd]\b", row)) for row in re.findall(r"<tr>.*?</tr>", html)]
+
+
+def test_a_replication_table_has_all_that_a_reader_needs(named, done):
+    shown = replication_table("tiny/one", folder=done)
+    html = shown._repr_html_()
+    assert html.count("<table>") == html.count("</table>") == 2
+    assert set(columns(html)) == {5}
+    assert "<caption>Xu, King and Lyu (2007), Table 1: pima</caption>" in html
+    assert '<th scope="row">MPM &lt;all&gt;: accuracy (%)</th>' in html and "<all>" not in html
+    assert "less of everything" in html and "2 times 4-fold" in html
+    estimate = Results(TINY, done).cell("pima", "mpm").estimate("accuracy")
+    half = estimate.high - estimate.value
+    line = rf"MPM <all>: accuracy \(%\) +75\.0 +{estimate.value:.1f} ± {half:.1f} +agrees +–"
+    assert re.search(line, repr(shown))
+    assert re.search(r"L1: accuracy \(%\) +10\.5 .*differs", repr(shown))
+    beside = Results(TINY, done).cell("pima", "l1-raw").estimate("accuracy")
+    assert f"{beside.value:.1f} ± " in repr(shown)
+    only = replication_table("tiny/one", dataset="pima", measure="n_selected", folder=done)
+    assert [len(grid.rows) for grid in only.grids] == [1]
+    # the reasons are those of what is shown
+    assert "misprint" not in repr(only)
+
+
+def test_a_contradiction_between_tables_is_found_and_said(named, done):
+    shown = repr(replication_table("tiny/two", folder=done))
+    assert re.search(r"57\.0 .*misprint", shown) and "Table 1 prints 75.0" in shown
+    assert "refitted" not in shown
+
+
+def test_refused_tables(named, done):
+    with pytest.raises(ExperimentError, match="'tiny' is a chapter.*tiny/one, tiny/two"):
+        replication_table("tiny", folder=done)
+    with pytest.raises(ExperimentError, match="did you mean tiny/one"):
+        replication_table("tiny/on", folder=done)
+    with pytest.raises(ExperimentError, match=r"supports\(\)"):
+        replication_table("tiny/three", folder=done)
+    with pytest.raises(ExperimentError, match="data set"):
+        replication_table("tiny/one", dataset="sonar", folder=done)
+
+
+def test_a_comparison_table_shows_corrected_p_values(done):
+    shown = comparison_table(TINY, "pima", methods=["mpm", "l1", "svc"], folder=done)
+    [grid] = shown.grids
+    assert len(grid.rows) == 3 and set(columns(shown._repr_html_())) == {5}
+    cells = Results(TINY, done)
+    scores = {m: cells.cell("pima", m).scores("accuracy") for m in ("mpm", "l1", "svc")}
+    pairs = compare(scores, test_fraction=0.25)
+    assert [row[3] for row in grid.rows] == [f"{pair.p_adjusted:.3f}" for pair in pairs]
+    assert grid.rows[0][0] == "MPM <all> less L1"
+    against = comparison_table(TINY, "pima", against="mpm", folder=done)
+    assert len(against.grids[0].rows) == 4
+    counts = comparison_table(
+        TINY, "pima", measure="n_selected", methods=["mpm", "l1"], folder=done
+    )
+    assert counts.grids[0].rows[0][4] == "different"
+
+
+def test_claims_get_verdicts_by_rule(named, done, tmp_path):
+    words = {claim.text: claim.verdict for claim in claims(folder=done)}
+    assert words["L1 selects fewer"] == "agrees" and words["L1 selects them all"] == "differs"
+    assert words["less is printed; right: more"] == "misprint"
+    assert words["A title: 3 agrees, 2 differs"] == "differs"
+    assert words["Another: 1 misprint"] == "misprint"
+    [found] = [claim for claim in claims(folder=done) if "57.0 is printed" in claim.text]
+    assert found.verdict == "misprint" and "Table 1 prints 75.0" in found.text
+    words = {claim.text: claim.verdict for claim in claims(folder=tmp_path)}
+    assert words["L1 selects fewer"] == "not run" and words["two is two"] == "agrees"
+
+
+def test_the_table_of_verdicts_links_to_their_places(named, done):
+    shown = verdict_table(folder=done)
+    html = shown._repr_html_()
+    assert '<th scope="row"><a href="tiny.html#a">Section 1</a></th>' in html
+    assert set(columns(html)) == {3} and "<caption>Xu, King and Lyu (2007)</caption>" in html
+    assert len(shown.grids) == 1 and len(shown.grids[0].rows) == len(claims(folder=done))
+    assert verdict_table(paper="xu2007", folder=done) == shown
+    with pytest.raises(ExperimentError, match="paper"):
+        verdict_table(paper="xu2008", folder=done)
+
+
+# ---------------------------------------------------------------- commands
+
+
+def test_commands(named, tmp_path, capsys):
+    folder = ["--results", str(tmp_path)]
+    assert main(["list", *folder]) == 0
+    assert "tiny/one  0/6 cells  A title" in capsys.readouterr().out
+    assert main(["show", "tiny/one", *folder]) == 1
+    said = capsys.readouterr().err
+    assert "no results for tiny/one; run `python -m fsnotes.experiments run tiny` first" in said
+    assert main(["run", "tiny/one", "--jobs", "1", *folder]) == 0
+    out, bar = capsys.readouterr()
+    assert f"6 cells computed, 0 were there: {tmp_path / 'tiny.jsonl'}" in out
+    assert re.search(r"tiny:.*48/48 \[\d\d:\d\d<\d\d:\d\d", bar)
+    assert main(["show", "tiny/one", *folder]) == 0
+    assert "agrees" in capsys.readouterr().out
+    assert main(["list", *folder]) == 0
+    assert "tiny/one  6/6" in capsys.readouterr().out
+    assert main(["run", "tiny", "--quick", "--only", "pima/mpm", *folder]) == 0
+    assert "tiny.quick.jsonl" in capsys.readouterr().out
+    assert main(["show", "tiny/two", "--quick", *folder]) == 0
+    assert "1 times 4-fold" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "tini/one"], "did you mean tiny/one"),
+        (["show", "tiny/onee"], "did you mean tiny/one"),
+        (["run", "zzz"], "there are: tiny, tiny/one"),
+        (["run", "tiny", "--only", "pima/mpn"], "did you mean pima/mpm"),
+        (["run", "tiny", "--jobs", "0"], "jobs=0; pass 1 or more"),
+        (["run", "tiny", "--jobs", "-2"], "jobs=-2; pass 1 or more"),
+    ],
+)
+def test_commands_refuse_in_one_line(named, tmp_path, capsys, arguments, said):
+    assert main([*arguments, "--results", str(tmp_path)]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert said in error and error.startswith("fsnotes.experiments: ")
+
+
+def test_missing_dask_is_said_with_the_remedy(named, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    assert main(["run", "tiny", "--dask", "tcp://x:1", "--results", str(tmp_path)]) == 1
+    assert "pip install 'fsnotes[dask]'" in capsys.readouterr().err
+
+
+def test_a_silent_scheduler_is_said(named, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("dask.distributed")
+    monkeypatch.setattr(engine, "PATIENCE", 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = main(["run", "tiny", "--dask", "tcp://127.0.0.1:9", "--results", str(tmp_path)])
+    assert (
+        code == 1 and "no dask scheduler answers at 'tcp://127.0.0.1:9'" in capsys.readouterr().err
+    )
+
+
+def test_an_interruption_is_said(named, tmp_path, capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "run", interrupted)
+    assert main(["run", "tiny"]) == 130
+    assert "the same command resumes" in capsys.readouterr().err
+
+
+def test_import_is_light():
+    heavy = ["matplotlib", "pandas", "ipywidgets", "cvxpy", "dask", "distributed", "sklearn"]
+    code = "import sys, fsnotes.experiments as e; e.chapters(); "
+    code += f"print(*[m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done
+
+
+# ---------------------------------------------------------------- the chapters
+
+
+@pytest.fixture(scope="module", params=list(chapters()))
+def chapter(request):
+    return chapters()[request.param]
+
+
+def test_every_method_can_be_built(chapter):
+    for method in chapter.methods.values():
+        for setting in method.candidates():
+            method.build(setting)
+
+
+def test_every_paper_is_in_the_bibliography(chapter):
+    bibliography = Path(__file__).parents[1] / "book" / "references.bib"
+    assert set(chapter.papers) <= set(re.findall(r"@\w+{(\w+),", bibliography.read_text()))
+
+
+def test_every_claim_can_be_checked(chapter, monkeypatch):
+    """Checks read cells that exist, and answer yes or no."""
+    asked = set()
+
+    class Everything:
+        supports = np.array([[True, False]] * 4)
+
+        def estimate(self, measure):
+            return AROUND_80
+
+    def read(dataset, method):
+        assert dataset in chapter.datasets and method in chapter.methods
+        asked.add((dataset, method))
+        return Everything()
+
+    for claim in chapter.claims:
+        if isinstance(claim, Claim):
+            asked.clear()
+            assert claim.check(read) in (True, False) and asked
+
+
+def test_misprints_of_table_4_are_found_by_rule(tmp_path):
+    """Planted results near what Tables 2 and 3 print; Table 4 contradicts them on pima."""
+    chapter = chapters()["mempm"]
+    results = Results(chapter, tmp_path)
+    truth = {("pima", "mpm"): 0.756, ("pima", "svc"): 0.771, ("wdbc", "fsmpm-ratio"): 0.9}
+    rng = np.random.default_rng(0)
+    for name, mean in truth.items():
+        scores = mean + 0.03 * rng.standard_normal(100)
+        results.append(
+            {
+                "dataset": name[0],
+                "method": name[1],
+                "key": results.key(*name),
+                "fingerprint": {},
+                "accuracy": (scores - scores.mean() + mean).tolist(),
+                "n_selected": [1] * 100,
+                "supports": ["80"] * 100,
+            }
+        )
+    shown = {
+        place: repr(replication_table(f"mempm/{place}", measure="accuracy", folder=tmp_path))
+        for place in ("table3", "table4")
+    }
+    pima = {place: text[text.index(": pima") :] for place, text in shown.items()}
+    assert re.search(r"MPM: accuracy \(%\) +75\.6 .*agrees", pima["table3"])
+    assert re.search(r"\nMPM: accuracy \(%\) +5\.7 .*misprint", pima["table4"])
+    assert "Table 3 prints 75.6" in pima["table4"]
+    assert re.search(r"\nSVM: accuracy \(%\) +7\.1 .*misprint", pima["table4"])
+    assert "77.1 or" in pima["table4"] or "or 77.1" in pima["table4"]
+    for text, other in (("table3", "Table 4 prints 90.0"), ("table4", "Table 3 prints 90.1")):
+        assert f"{other}, one of them is wrong" in shown[text]
+
+
+def test_stored_results_are_those_of_the_declarations(chapter):
+    """Nothing that travels along is torn, doubled or outdated, and first folds come out again."""
+    path = engine.PACKAGED_RESULTS / f"{chapter.name}.jsonl"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not there yet")
+    results = Results(chapter, engine.PACKAGED_RESULTS)
+    names = list(stored(path))
+    assert len(path.read_bytes().splitlines()) == len(names)
+    assert all(results.has(*name) for name in names)
+    found = audit(chapter, sample=6, folder=engine.PACKAGED_RESULTS)
+    assert found.checked and found.stale == []
