@@ -11,36 +11,19 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.bounds import delta
+from fsnotes.checks import check_bool, check_real
 from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
 from fsnotes.mm import Result
 from fsnotes.moments import ClassMoments, MomentPair
 
-__all__ = ["MomentClassifier", "SparseClassifier"]
+__all__ = ["BinaryClassifier", "MomentClassifier", "Prepared", "SparseClassifier"]
 
 
 ROUNDED = 1e-10  # of an offset, what may be nothing but rounding
 
 
-class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
-    """A linear machine for two classes that uses few features.
-
-    A subclass sets ``coef_``, ``intercept_``, ``objective_`` and ``result_`` in `fit`.
-    """
-
-    def decision_function(self, X):
-        """Signed score of each row; above 0 is ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self, "coef_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X @ self.coef_[0] + self.intercept_[0]
+class BinaryClassifier(ClassifierMixin, BaseEstimator):
+    """A machine for two classes with a `decision_function`."""
 
     def predict(self, X):
         """Class of each row.
@@ -55,47 +38,6 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         """
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int)]
-
-    @property
-    def support_(self):
-        """Mask of the selected features, those whose weight is not zero."""
-        return (self.coef_ != 0).any(axis=0)
-
-    @property
-    def n_selected_(self):
-        """Number of selected features."""
-        return int(self.support_.sum())
-
-    def _get_support_mask(self):
-        check_is_fitted(self, "coef_")
-        return self.support_
-
-    def summary(self):
-        """The selected features, heaviest first, and what the machine promises.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self, "coef_")
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        scaled = self.coef_[0] * self.scale_
-        chosen = np.flatnonzero(self.support_)
-        chosen = chosen[np.argsort(-abs(scaled[chosen]), kind="stable")]
-        width = max([len("feature"), *(len(str(names[j])) for j in chosen)])
-        lines = [
-            f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
-            *self._promises(),
-            f"positive weights speak for {self.classes_.tolist()[1]!r}; sd: within the classes",
-            f"{'feature':{width}}  {'weight':>12}  {'weight x sd':>12}",
-        ]
-        lines += [
-            f"{names[j]:{width}}  {self.coef_[0, j]:12.5g}  {scaled[j]:12.5g}" for j in chosen
-        ]
-        return "\n".join(lines)
-
-    def _promises(self):
-        return []
 
     def _forget(self):
         """Drop what an earlier fit left, or a fit that fails would leave a mixture of both."""
@@ -156,6 +98,69 @@ class SparseClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         if isinstance(sample_weight, numbers.Real):
             sample_weight = np.full(len(y), sample_weight)
         return X, y, sample_weight
+
+
+class SparseClassifier(SelectorMixin, BinaryClassifier):
+    """A linear machine for two classes that uses few features.
+
+    A subclass sets ``coef_``, ``intercept_``, ``objective_`` and ``result_`` in `fit`.
+    """
+
+    def decision_function(self, X):
+        """Signed score of each row; above 0 is ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return X @ self.coef_[0] + self.intercept_[0]
+
+    @property
+    def support_(self):
+        """Mask of the selected features, those whose weight is not zero."""
+        return (self.coef_ != 0).any(axis=0)
+
+    @property
+    def n_selected_(self):
+        """Number of selected features."""
+        return int(self.support_.sum())
+
+    def _get_support_mask(self):
+        check_is_fitted(self, "coef_")
+        return self.support_
+
+    def summary(self):
+        """The selected features, heaviest first, and what the machine promises.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self, "coef_")
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        scaled = self.coef_[0] * self.scale_
+        chosen = np.flatnonzero(self.support_)
+        chosen = chosen[np.argsort(-abs(scaled[chosen]), kind="stable")]
+        width = max([len("feature"), *(len(str(names[j])) for j in chosen)])
+        lines = [
+            f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
+            *self._promises(),
+            f"positive weights speak for {self.classes_.tolist()[1]!r}; sd: within the classes",
+            f"{'feature':{width}}  {'weight':>12}  {'weight x sd':>12}",
+        ]
+        lines += [
+            f"{names[j]:{width}}  {self.coef_[0, j]:12.5g}  {scaled[j]:12.5g}" for j in chosen
+        ]
+        return "\n".join(lines)
+
+    def _promises(self):
+        return []
 
 
 @dataclass(frozen=True)
@@ -313,29 +318,6 @@ class MomentClassifier(SparseClassifier):
         bounds = zip(self.classes_.tolist(), self.worst_case_accuracy_.tolist(), strict=True)
         shown = ", ".join(f"{label!r} {bound:.4f}" for label, bound in bounds)
         return [f"training accuracy of each class is at least: {shown}", "no promise for new data"]
-
-
-def check_real(name, value, least, *, open_at=None, most=np.inf):
-    """Raise unless `value` is a real number in range."""
-    wanted = f"a number from {least:g}" + ("" if np.isinf(most) else f" to {most:g}")
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name}={value!r} is {type(value).__name__}; pass {wanted}")
-    if not least <= value <= most or value == open_at or not np.isfinite(value):
-        without = "" if open_at is None else f", {open_at:g} excluded"
-        raise ValueError(f"{name}={value!r}; pass {wanted}{without}")
-
-
-def check_count(name, value):
-    """Raise unless `value` is a whole number from 1."""
-    check_real(name, value, 1)
-    if value != int(value):
-        raise ValueError(f"{name}={value!r}; pass a whole number")
-
-
-def check_bool(name, value):
-    """Raise unless `value` is True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}={value!r}; pass True or False")
 
 
 def solved(objective, **more):

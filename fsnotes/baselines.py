@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from fsnotes.base import SparseClassifier, check_bool, check_real, solved
+from fsnotes.base import SparseClassifier, solved
+from fsnotes.checks import check_bool, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.moments import ClassMoments
 

@@ -7,7 +7,15 @@ import numpy as np
 from scipy import linalg, special
 from scipy.optimize import brentq
 
-__all__ = ["Frontier", "Machine", "delta", "kappa", "least_features", "minimax"]
+__all__ = [
+    "Frontier",
+    "Machine",
+    "delta",
+    "fewest_features",
+    "kappa",
+    "least_features",
+    "minimax",
+]
 
 # of the margin between the means, the least part that a class without variance gets
 LEAST_SHARE = 1e-6
@@ -15,6 +23,8 @@ LEAST_SHARE = 1e-6
 SURELY_REGULAR = 1e-4
 SETTLED, MAX_NEWTON = 1e-9, 10
 LEAST_KAPPA = 1e-7
+NEAR_EDGE = 1e-8
+FEW, FEW_STARTS, NEWCOMERS = 8, 3, 8  # exchanges that are tried
 MOST_LOGIT = 36.0  # where 1 - m is the rounding of 1
 
 
@@ -99,16 +109,35 @@ class Frontier:
         first, self._gap, self._expand, null = decompose(pair)
         edge = 10 * len(first) * np.finfo(float).eps
         self._first = np.where(first < edge, 0, np.where(first > 1 - edge, 1, first))
+        self._second = 1 - self._first
+        if not pair.is_wide:
+            self._look_closer(pair)
         # what rounding leaves of the gap where one class alone has variance
-        one_class = (self._first == 0) | (self._first == 1)
+        one_class = (self._first == 0) | (self._second == 0)
         self._gap[one_class & (abs(self._gap) < LEAST_KAPPA)] = 0
-        variances = np.array([self._first, 1 - self._first])
+        variances = np.array([self._first, self._second])
         squares = variances * self._gap**2
         self._both, self._inner = variances[:, ~one_class], squares[:, ~one_class].T
         self._always = squares[:, one_class].sum(axis=1)
         self.separating = None
         if null is not None:
             self.separating = null / (pair.gap @ null)
+
+    def _look_closer(self, pair):
+        """Small parts of a variance to their own digits, which eigenvalues near 0 and 1 lose."""
+        near = np.flatnonzero((self._first < NEAR_EDGE) | (self._second < NEAR_EDGE))
+        if len(near) == 0:
+            return
+        units = np.eye(len(self._first))[near]
+        vectors = np.stack([self._expand(unit) for unit in units])
+        for index, parts in enumerate((self._first, self._second)):
+            block = pair.block(index)
+            found = (vectors @ block * vectors).sum(axis=1)
+            size = 100 * len(block) * np.finfo(float).eps
+            noise = size * (abs(vectors) @ abs(block) * abs(vectors)).sum(axis=1)
+            own = parts[near] < NEAR_EDGE
+            # directions themselves are exact to about 1e-13, of which this is the square and more
+            parts[near[own]] = np.where(found > np.maximum(noise, 1e-20), found, 0)[own]
 
     def kappas(self, mixture):
         """The pair (kappa1, kappa2) at a `mixture` from 0 to 1, or at several, one row each."""
@@ -125,7 +154,7 @@ class Frontier:
         if self.separating is not None:
             half = np.array([0.5, 0.5])
             return Machine(self.separating, np.zeros(2), np.inf, half, 0.5)
-        spread = mixture * self._first + (1 - mixture) * (1 - self._first)
+        spread = mixture * self._first + (1 - mixture) * self._second
         free = (spread == 0) & (self._gap != 0)
         if free.any():  # at an end, directions in which the class that counts does not vary
             coordinates = np.where(free, self._gap, 0)
@@ -133,7 +162,7 @@ class Frontier:
             coordinates = self._gap / np.where(spread > 0, spread, 1)
         margin = self._gap @ coordinates
         weights = self._expand(coordinates) / margin
-        squares = np.array([self._first, 1 - self._first]) @ coordinates**2
+        squares = np.array([self._first, self._second]) @ coordinates**2
         deviations = np.sqrt(squares) / margin
         shares = np.array([mixture, 1 - mixture]) * squares
         if free.any():
@@ -173,12 +202,12 @@ class Frontier:
         low, high = 1e-9, 1 - 1e-9
 
         squares = self._gap**2
-        first, second = self._first * squares, (1 - self._first) * squares
+        first, second = self._first * squares, self._second * squares
 
         def unbalance(mixture):
             """Of the squares of both kappas."""
             other = 1 - mixture
-            spread = other + (mixture - other) * self._first
+            spread = mixture * self._first + other * self._second
             return (mixture**2 * first - other**2 * second) @ (1 / spread**2)
 
         if unbalance(low) >= 0:
@@ -216,7 +245,10 @@ def _decompose(pair):
         values, vectors = np.linalg.eigh(total)
         kept = values > _rounding(values)
         values, vectors = values[kept], vectors[:, kept]
+        # within the rounding of the directions left out, their part of the gap is unknown
         null = _outside(gap, vectors @ (vectors.T @ gap))
+        if null is not None and np.linalg.norm(null) <= 1e3 * np.sqrt(_rounding(values)):
+            null = None
         basis = vectors / np.sqrt(values) / unit[:, None]
     first, turn = np.linalg.eigh(basis.T @ first @ basis)
     basis = basis @ turn
@@ -349,6 +381,73 @@ def least_features(pair, features, least_kappa=0.0, n_features=1):
         else:
             break
     return features, machine
+
+
+def fewest_features(pair, features, least_kappa=0.0, n_features=1):
+    """As `least_features`, then with exchanges of one feature for one outside.
+
+    When no feature can go, one goes nevertheless, and exchanges raise kappa until the bound holds
+    again or none helps. With ``least_kappa=0`` exchanges raise kappa at `n_features`.
+    """
+    features, machine = least_features(pair, features, least_kappa, n_features)
+    if least_kappa == 0:
+        return _exchanged(pair, features, machine, np.inf)
+    while len(features) > max(n_features, 1):
+        order = np.argsort(_losses(pair, features, machine), kind="stable")
+        for candidate in order if len(order) <= FEW else order[:FEW_STARTS]:
+            rest = np.delete(features, candidate)
+            if not pair.gap[rest].any():
+                continue
+            fewer, smaller = _exchanged(pair, rest, minimax(pair, rest), least_kappa)
+            if smaller.kappa >= least_kappa:
+                features, machine = fewer, smaller
+                break
+        else:
+            break
+    return features, machine
+
+
+def _exchanged(pair, features, machine, goal):
+    """Exchange one feature for one, whichever raises kappa most, until the goal or no more."""
+    while machine.kappa < goal:
+        best = machine.kappa * (1 + 1e-9)
+        found = None
+        for rest, newcomers in _exchanges(pair, features, machine):
+            for newcomer in newcomers:
+                tried = np.append(rest, newcomer)
+                other = minimax(pair, tried)
+                if other.kappa > best:
+                    best, found = other.kappa, (tried, other)
+        if found is None:
+            break
+        features, machine = found
+    order = np.argsort(features)
+    if (np.diff(order) == 1).all():
+        return features, machine
+    return features[order], minimax(pair, features[order])
+
+
+def _exchanges(pair, features, machine):
+    """For each feature to leave, the others and the most promising newcomers.
+
+    A newcomer j adds ``(d_j - M_j w)^2 / (M_jj - M_j M^-1 M_j)`` to ``d' M^-1 d`` at a fixed
+    mixture, and so at least as much, times ``m (1 - m)``, to kappa squared.
+    """
+    m = machine.mixture
+    rows = [pair.rows(index, features) for index in (0, 1)]
+    mixed = m * rows[0] + (1 - m) * rows[1]  # of the features, with all
+    diagonal = np.array([m, 1 - m]) @ pair.variances()
+    block = mixed[:, features]
+    for leaver in range(len(features)):
+        kept = np.delete(np.arange(len(features)), leaver)
+        crossed = mixed[kept]
+        solved = np.linalg.lstsq(block[np.ix_(kept, kept)], crossed)[0] if len(kept) else crossed
+        rest = pair.gap - pair.gap[features[kept]] @ solved
+        left = diagonal - (crossed * solved).sum(axis=0)
+        gains = np.where(left > 1e-9 * diagonal, rest**2 / np.maximum(left, 1e-300), 0)
+        gains[features] = 0
+        newcomers = np.argsort(-gains, kind="stable")[:NEWCOMERS]
+        yield features[kept], newcomers[gains[newcomers] > 0]
 
 
 def _losses(pair, features, machine):

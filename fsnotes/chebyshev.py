@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fsnotes.base import MomentClassifier, check_bool, check_count, check_real, solved
+from fsnotes.base import MomentClassifier, solved
 from fsnotes.bounds import LEAST_SHARE, delta, kappa, least_features, minimax
+from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.cones import ConeProblem, Solution
 from fsnotes.errors import (
     EqualMeansError,
@@ -91,7 +92,52 @@ class MPM(MomentClassifier):
         return machine.weights, machine.shares[0], objective, solved(objective)
 
 
-class L1MPM(MomentClassifier):
+class BoundedMachine(MomentClassifier):
+    """A machine of few features that keeps a bound; shared by those that start at least norm.
+
+    A subclass has the parameters of `L1MPM`.
+    """
+
+    _fewest = staticmethod(least_features)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("retain", self.retain, 0, open_at=0, most=1)
+        if self.delta is not None:
+            check_real("delta", self.delta, 0, open_at=0, most=1)
+            if self.delta == 1:
+                raise ValueError("delta=1; a bound of 1 cannot be promised: pass delta<1")
+        if self.normalization not in ("margin", "gap"):
+            raise ValueError(f'normalization={self.normalization!r}; pass "margin" or "gap"')
+        check_bool("prune", self.prune)
+        check_bool("refit", self.refit)
+        if self.prune and not self.refit:
+            raise ValueError("prune=True refits at every step; pass refit=True with it")
+        if self.n_features is not None:
+            check_count("n_features", self.n_features)
+
+    def _solve(self, prepared):
+        pair = prepared.pair
+        path = Path(self, pair, prepared.costs)
+        self._set_largest(path.machine.kappa)
+        if self.n_features is None:
+            self.delta_ = path.asked(self.retain, self.delta)
+            solution = path.solve(self.delta_)
+        else:
+            solution = path.with_features(int(self.n_features))
+        solution, result = self._descended(path, solution)
+        weights, share = path.finished(solution, self.n_features and int(self.n_features))
+        if self.n_features is not None:
+            deviations = pair.deviations(np.arange(len(weights)), weights)
+            self.delta_ = reached(pair.gap @ weights, deviations)
+        return weights, share, solution.objective, result
+
+    def _descended(self, path, solution):
+        """Solution from which features are selected, and its result, given that of least norm."""
+        return solution, _result(solution)
+
+
+class L1MPM(BoundedMachine):
     """Few features for a given accuracy bound: the smallest ``|w|_1`` that keeps it.
 
     Parameters
@@ -190,37 +236,6 @@ class L1MPM(MomentClassifier):
         self.ridge = ridge
         self.scale = scale
 
-    def _check_parameters(self):
-        super()._check_parameters()
-        check_real("retain", self.retain, 0, open_at=0, most=1)
-        if self.delta is not None:
-            check_real("delta", self.delta, 0, open_at=0, most=1)
-            if self.delta == 1:
-                raise ValueError("delta=1; a bound of 1 cannot be promised: pass delta<1")
-        if self.normalization not in ("margin", "gap"):
-            raise ValueError(f'normalization={self.normalization!r}; pass "margin" or "gap"')
-        check_bool("prune", self.prune)
-        check_bool("refit", self.refit)
-        if self.prune and not self.refit:
-            raise ValueError("prune=True refits at every step; pass refit=True with it")
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
-
-    def _solve(self, prepared):
-        pair = prepared.pair
-        path = _Path(self, pair, prepared.costs)
-        self._set_largest(path.machine.kappa)
-        if self.n_features is None:
-            self.delta_ = path.asked(self.retain, self.delta)
-            solution = path.solve(self.delta_)
-        else:
-            solution = path.with_features(int(self.n_features))
-        weights, share = path.finished(solution, self.n_features and int(self.n_features))
-        if self.n_features is not None:
-            deviations = pair.deviations(np.arange(len(weights)), weights)
-            self.delta_ = reached(pair.gap @ weights, deviations)
-        return weights, share, solution.objective, _result(solution)
-
     def path(self, X, y, retains=None, sample_weight=None):
         """Weights for a sequence of bounds, each from the last: much cheaper than fits.
 
@@ -270,7 +285,7 @@ class L1MPM(MomentClassifier):
 
     def _path(self, moments, retains):
         prepared = self._prepared(moments)
-        path = _Path(self, prepared.pair, prepared.costs)
+        path = Path(self, prepared.pair, prepared.costs)
         self._set_largest(path.machine.kappa)
         if retains is None:
             retains = np.linspace(0.02, 1, 50)
@@ -324,7 +339,7 @@ class BoundPath:
     supports: np.ndarray
 
 
-class _Path:
+class Path:
     """Solutions of one L1MPM at several bounds, each from the last."""
 
     def __init__(self, estimator, pair, costs):
@@ -392,6 +407,7 @@ class _Path:
                 above, solution = middle, tried
             else:
                 below = middle
+        self.level = kappa(above)
         return solution
 
     def finished(self, solution, n_features):
@@ -412,7 +428,7 @@ class _Path:
         elif not estimator.prune:
             chosen = np.sort(chosen[np.argsort(-abs(solution.weights[chosen]))[:n_features]])
         if estimator.prune:
-            chosen, machine = least_features(pair, chosen, least, n_features or 1)
+            chosen, machine = estimator._fewest(pair, chosen, least, n_features or 1)
         elif estimator.refit:
             machine = self.refit(chosen)
         weights = np.zeros(len(pair.gap))

@@ -32,7 +32,7 @@ ROUGH, FINE = 1e-4, 1e-9
 FEW_FEATURES = 128  # that join together
 SETTLED = 1e-7  # relative distance of slopes from costs where selected
 GROWTH = 2
-CLOSE = 1e-5  # last step of Newton's method, which squares it
+CLOSE, CLOSER = 1e-5, 1e-8  # last step of Newton's method, which squares it
 REMEDIES = {
     "margin": "a bound further from the largest",
     "gap": "a bound further from the largest",
@@ -100,7 +100,7 @@ class ConeProblem:
         self.pair = pair
         self.normalization = normalization
 
-    def solve(self, kappas, costs=None, tilt=None, *, feasible=None, start=None):
+    def solve(self, kappas, costs=None, tilt=None, *, constant=0.0, feasible=None, start=None):
         """Solve for these bounds, costs and tilt.
 
         Parameters
@@ -109,6 +109,8 @@ class ConeProblem:
             Of class 1 and class 2, positive; 0 is allowed for ``"margin"``.
         costs, tilt : ndarray of shape (n_features,), optional
             ``c > 0``, by default 1, and ``q`` with ``|q| < c``, by default 0.
+        constant : float, default=0.0
+            What the objective is part of; the duality gap is relative to the whole.
         feasible : ndarray of shape (n_features,), optional
             Weights that some length makes feasible. Not needed for ``"penalty"``.
         start : Solution, optional
@@ -126,7 +128,7 @@ class ConeProblem:
         size = len(self.pair.gap)
         costs = np.ones(size) if costs is None else costs
         tilt = np.zeros(size) if tilt is None else tilt
-        task = _Task(self, np.array(kappas, dtype=float), costs, tilt, feasible)
+        task = _Task(self, np.array(kappas, dtype=float), costs, tilt, feasible, constant)
         return task.run(None if start is None else start.point)
 
 
@@ -152,11 +154,11 @@ class _Point:
 class _Task:
     """One call of `ConeProblem.solve`."""
 
-    def __init__(self, problem, kappas, costs, tilt, feasible):
+    def __init__(self, problem, kappas, costs, tilt, feasible, constant=0.0):
         self.pair, self.kind = problem.pair, problem.normalization
         self.gap, self.kappas, self.costs, self.tilt = self.pair.gap, kappas, costs, tilt
         self.counts = {"newton": 0, "cone": 0, "products": 0}
-        self._direction = feasible
+        self._direction, self.constant = feasible, constant
 
     @cached_property
     def feasible(self):
@@ -290,7 +292,8 @@ class _Task:
         else:
             violation = abs(margin - 1)
             objective += spread.sum()
-        gap = 1 - self.lower_bound(point, slopes) / objective if objective > 0 else np.inf
+        whole = objective + self.constant
+        gap = (objective - self.lower_bound(point, slopes)) / whole if whole > 0 else np.inf
         if not (gap <= LARGEST_GAP and violation <= LARGEST_VIOLATION):
             raise SubproblemError(
                 f"the best answer found has a duality gap of {gap:.1e} and violates a constraint "
@@ -333,6 +336,8 @@ class _Block:
         self.task, self.features = task, features
         self.gap, self.costs = task.gap[features], task.costs[features]
         self.tilt = task.tilt[features]
+        # a tilt takes nearly all of some costs, so that slopes have to be known more closely
+        self.close = CLOSER if task.tilt.any() or np.ptp(task.costs) else CLOSE
         if covariances is None:
             covariances = np.array([task.pair.block(i, features) for i in (0, 1)])
         self.covariances = covariances
@@ -458,8 +463,8 @@ class _Block:
                 continue
             weights[chosen] = ends
             # near the largest bound weights hardly move while multipliers still do
-            still = abs(betas - before).max() <= CLOSE * betas.max()
-            if still and abs(step).max() <= CLOSE * abs(ends).max():
+            still = abs(betas - before).max() <= self.close * betas.max()
+            if still and abs(step).max() <= self.close * abs(ends).max():
                 products = self.covariances[:, :, chosen] @ ends
                 deviations = np.sqrt(np.maximum(products[:, chosen] @ ends, 1e-300))
                 spread, pushes = self.task.kappas * deviations, products / deviations[:, None]

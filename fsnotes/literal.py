@@ -10,7 +10,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 
-__all__ = ["algorithm1", "fsmempm", "l1mpm", "l1svm", "mempm", "mpm", "smpm"]
+__all__ = ["algorithm1", "fsmempm", "l0mpm", "l1mpm", "l1svm", "mempm", "mpm", "smpm"]
 
 
 def mpm(mu1, mu2, S1, S2):
@@ -211,6 +211,61 @@ def algorithm1(mu1, mu2, S1, S2, theta, criterion, steps=10, epsilon=0.01):
             if best is None or value > best[2]:
                 best = w, (alpha, beta), value
     return best
+
+
+def l0mpm(mu1, mu2, S1, S2, delta, alpha, start, epsilon=1e-9, most=500):
+    """L0-MPM by Algorithm 1 of paper 000, (42)-(46).
+
+    Printed are no start, tolerance or limit. The surrogate of the offset, which (37) and (38)
+    contain, is left out, as it is in (40) and (42).
+
+    Parameters
+    ----------
+    mu1, mu2 : ndarray of shape (n_features,)
+    S1, S2 : ndarray of shape (n_features, n_features)
+    delta : float
+        Accuracy bound of both classes.
+    alpha : float
+        Of the surrogate ``1 - exp(-alpha |w_j|)``.
+    start : ndarray of shape (n_features,)
+        Weights of a feasible machine.
+    epsilon : float, default=1e-9
+        The objective has to fall by so much.
+    most : int, default=500
+        Steps.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    b : float
+    value : float
+        Sum of the surrogate.
+    n_steps : int
+        Cone programs solved.
+    """
+    root1, root2 = _root(S1), _root(S2)
+    kappa = np.sqrt(delta / (1 - delta))
+    now, offset, value = start, None, np.sum(1 - np.exp(-alpha * abs(start)))
+    n_steps = 0
+    while n_steps < most:
+        n_steps += 1
+        v = alpha * np.sign(now) * (1 - np.exp(-alpha * abs(now)))
+        w, t, b = cp.Variable(len(mu1)), cp.Variable(len(mu1)), cp.Variable()
+        margin1, margin2 = w @ mu1 - b, b - w @ mu2
+        constraints = [
+            margin1 >= kappa * cp.norm(root1 @ w),
+            margin2 >= kappa * cp.norm(root2 @ w),
+            margin1 >= 1,
+            margin2 >= 1,
+            -t <= w,
+            w <= t,
+        ]
+        _solve(cp.Minimize(alpha * cp.sum(t) - v @ w), constraints)
+        now, offset = w.value, float(b.value)
+        before, value = value, np.sum(1 - np.exp(-alpha * abs(now)))
+        if value >= before - epsilon:
+            break
+    return now, offset, float(value), n_steps
 
 
 def smpm(mu1, mu2, S1, S2, lam):

@@ -2,16 +2,17 @@
 
 import numbers
 import warnings
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from fsnotes.base import MomentClassifier, check_bool, check_count, check_real, solved
+from fsnotes.base import MomentClassifier, solved
 from fsnotes.bounds import LEAST_SHARE, MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.chebyshev import HELD, MPM, heavy, spare_halved
+from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.cones import ConeProblem, Solution
 from fsnotes.errors import (
     InfeasibleBoundError,
@@ -22,6 +23,7 @@ from fsnotes.errors import (
 
 __all__ = ["FSMEMPM", "MEMPM", "BoundTrace", "ParetoFrontier", "frontier"]
 
+LARGEST_GAP = 1e-4
 CERTIFIED, PARTS, MOST_ROUNDS = 1e-12, 8, 100
 ROUNDED_UP = 1 + 1e-15
 RESOLUTION = 0.01  # of the bisection
@@ -205,7 +207,8 @@ class MEMPM(MomentClassifier):
 
     Notes
     -----
-    The cost of `frontier`; the search adds O(n) for each of some hundred points.
+    The cost of `frontier`; the search adds O(n) a point, usually for some hundred points, and for
+    thousands where classes are apart by many deviations.
 
     References
     ----------
@@ -230,13 +233,27 @@ class MEMPM(MomentClassifier):
         super()._check_parameters()
         check_real("theta", self.theta, 0, most=1)
 
+    def _fit(self, moments):
+        super()._fit(moments)
+        apart = self.objective_ - self.worst_case_accuracy_ @ [1 - self.theta, self.theta]
+        gap = max(self.result_.duality_gap, float(abs(apart)))
+        self.result_ = replace(self.result_, duality_gap=gap)
+        if gap > LARGEST_GAP:
+            warnings.warn(
+                f"the covariances are so near to singular that the machine promises {apart:.1e} "
+                "less than the frontier; pass ridge=1e-6, or leave out features that others repeat",
+                TrivialBoundWarning,
+                stacklevel=3,
+            )
+        return self
+
     def _solve(self, prepared):
         core = Frontier(prepared.pair)
         self.frontier_ = ParetoFrontier(core, prepared)
         self._set_largest(core.balanced().kappa)
         self.mixture_, value, gap, evaluations = best_mixture(core, self.theta)
         machine = core.machine(self.mixture_)
-        if not machine.deviations.all():
+        if core.separating is None and not machine.deviations.all():
             label = self.classes_.tolist()[int(machine.deviations[0] == 0)]
             warnings.warn(
                 f"class {label!r} does not vary along some direction in which the means differ, "
@@ -266,7 +283,8 @@ class FSMEMPM(MomentClassifier):
     criterion : {"bound", "ratio", "log"} or callable, default="ratio"
         What is maximised: that mean of the bounds; the mean over the number of features; the same
         times the logarithm of the number, by which a single feature counts as nothing; or
-        ``criterion(alpha, beta, n_selected)``. Ties go to fewer features, then to the larger of
+        ``criterion(alpha, beta, n_selected)``. Usually ``"ratio"`` selects a single feature and
+        ``"bound"`` nearly all. Ties go to fewer features, then to the larger of
         the smaller bounds, then to the larger alpha.
     grid : int, default=10
         Bounds are multiples of ``1 / grid``.
@@ -373,10 +391,10 @@ class FSMEMPM(MomentClassifier):
         if self.search not in ("grid", "bisection"):
             raise ValueError(f'search={self.search!r}; pass "grid" or "bisection"')
         if self.bounds is not None:
-            pair = isinstance(self.bounds, Collection) and not isinstance(self.bounds, str)
-            if not pair or len(self.bounds) != 2:
+            ordered = isinstance(self.bounds, Sequence | np.ndarray)
+            if not ordered or isinstance(self.bounds, str) or len(self.bounds) != 2:
                 raise ValueError(
-                    f"bounds={self.bounds!r}; pass two numbers, in the order of classes_"
+                    f"bounds={self.bounds!r}; pass a pair of numbers, in the order of classes_"
                 )
             for bound in self.bounds:
                 check_real("bounds", bound, 0, most=1)
@@ -727,3 +745,11 @@ def check_criterion(criterion):
             f"criterion={criterion!r}; pass {allowed} or a function of alpha, beta and the "
             "number of features"
         )
+    if callable(criterion):
+        try:
+            criterion(0.5, 0.5, 1)
+        except TypeError as error:
+            raise TypeError(
+                f"criterion(0.5, 0.5, 1) fails: {error}; pass a function of alpha, beta and the "
+                "number of features"
+            ) from error

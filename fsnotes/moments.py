@@ -298,6 +298,15 @@ class MomentPair:
         product[features] += self.ridge[features] * weights
         return product
 
+    def rows(self, index, features):
+        """Rows of covariance `index`, of shape (len(features), n_features)."""
+        if self._factors[index] is None:
+            rows = self._matrices[index][features].copy()
+        else:
+            rows = self._factors[index][:, features].T @ self._factors[index]
+        rows[np.arange(len(features)), features] += self.ridge[features]
+        return rows
+
     def block(self, index, features=slice(None)):
         """Covariance `index` of some features, or of all."""
         if self._factors[index] is not None:

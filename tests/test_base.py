@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import clone
 
 from fsnotes import L1MPM, MPM, SMPM, errors, load
-from fsnotes.base import SparseClassifier, check_bool, check_real
+from fsnotes.base import SparseClassifier
+from fsnotes.checks import check_bool, check_real
 from fsnotes.errors import (
     InfeasibleBoundError,
     SelectionWarning,

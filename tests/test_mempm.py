@@ -1128,9 +1128,9 @@ LABELS = [0, 0, 0, 1, 1, 1]
         (FSMEMPM(refit=None), TypeError, "refit=None; pass True or False"),
         (FSMEMPM(search="golden"), ValueError, "search='golden'; pass \"grid\" or \"bisection\""),
         (FSMEMPM(search=None), ValueError, "search=None; pass"),
-        (FSMEMPM(bounds=0.5), ValueError, "bounds=0.5; pass two numbers, in the order of"),
-        (FSMEMPM(bounds=(0.5,)), ValueError, "bounds=(0.5,); pass two numbers"),
-        (FSMEMPM(bounds="ab"), ValueError, "bounds='ab'; pass two numbers"),
+        (FSMEMPM(bounds=0.5), ValueError, "bounds=0.5; pass a pair of numbers, in the order of"),
+        (FSMEMPM(bounds=(0.5,)), ValueError, "bounds=(0.5,); pass a pair of numbers"),
+        (FSMEMPM(bounds="ab"), ValueError, "bounds='ab'; pass a pair of numbers"),
         (FSMEMPM(bounds=(-0.1, 0.2)), ValueError, "bounds=-0.1; pass a number from 0 to 1"),
         (FSMEMPM(bounds=(0.1, 1.2)), ValueError, "bounds=1.2; pass a number from 0 to 1"),
         (FSMEMPM(bounds=(0.1, np.nan)), ValueError, "bounds=nan"),
@@ -1283,3 +1283,31 @@ def test_without_a_fit_the_search_remembers_nothing():
         machine.set_params(bounds=(0.999, 0.999)).fit(X, y)
     assert not hasattr(machine, "trace_") and not hasattr(machine, "coef_")
     assert functools.reduce(lambda n, name: n + name.endswith("_"), vars(machine), 0) >= 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_column_repeated_in_other_units_promises_nothing_more(seed):
+    """In single precision the copy differs by rounding, in a direction of next to no variance."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 3)) + rng.choice([0, 1, 2, 4]), np.arange(60) % 2
+    X[y == 1] += 0.6
+    X = X.astype(np.float32)
+    doubled = np.hstack([X, X[:, :1] * np.float32(2.54)]).astype(float)
+    alone, both = MPM().fit(X, y), MPM().fit(doubled, y)
+    assert np.isclose(alone.largest_delta_, both.largest_delta_, rtol=1e-3)
+    machine = MEMPM().fit(doubled, y)
+    assert np.isclose(machine.objective_, machine.worst_case_accuracy_.mean(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("sd", [1e-6, 1e-8, 1e-9])
+def test_a_class_that_hardly_varies_is_not_taken_for_one_that_does_not(sd):
+    rng = np.random.default_rng(1)
+    y = np.arange(400) % 2
+    X = rng.normal(size=(400, 3))
+    X[:, 0] -= X[y == 0, 0].mean()
+    X[y == 1, 0] = 10 * sd + sd * rng.normal(size=200)
+    for columns in ([0], [0, 1, 2]):
+        machine = MEMPM(theta=1).fit(X[:, columns], y)
+        single = (X[y == 1, 0].mean() - X[y == 0, 0].mean()) ** 2 / X[y == 1, 0].var()
+        assert single / (1 + single) - 1e-6 <= machine.objective_ < 1
+        assert np.isclose(machine.worst_case_accuracy_[1], machine.objective_, rtol=1e-6)

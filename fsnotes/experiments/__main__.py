@@ -21,7 +21,7 @@ def parser():
     running.add_argument("--dask", metavar="ADDRESS", help="spread over a dask cluster")
     showing = commands.add_parser("show", help="printed and measured values of a table")
     showing.add_argument("target", metavar="TABLE", help="mempm/table4")
-    for command in (running, showing):
+    for command in (listing, running, showing):
         command.add_argument("--quick", action="store_true", help="one repeat, stored apart")
     for command in (listing, running, showing):
         command.add_argument("--results", metavar="FOLDER", help="where results are")
@@ -44,7 +44,7 @@ def main(argv=None):
 
 def _list(arguments):
     for chapter in declare.chapters().values():
-        results = engine.Results(chapter, arguments.results)
+        results = engine.Results(chapter, arguments.results, arguments.quick)
         for table in chapter.tables.values():
             print(render.summary(chapter, table, results))
 

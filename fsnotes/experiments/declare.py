@@ -261,8 +261,9 @@ class Table:
 class Claim:
     """A statement of a paper that results of ours can refute.
 
-    ``check(read)`` returns whether it holds; ``read(dataset, method)`` is a `Cell`. A check that
-    needs no results takes no notice of its argument. The link is ``page.html#anchor``.
+    ``check(read)`` returns whether it holds, or None where results cannot tell; its docstring says
+    how it is judged. ``read(dataset, method)`` is a `Cell`. A check that needs no results takes no
+    notice of its argument. The link is ``page.html#anchor``.
     """
 
     paper: str

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import numbers
 import os
 import threading
 import time
@@ -414,9 +415,23 @@ def read_lines(path):
     for text in path.read_bytes().split(b"\n"):
         with contextlib.suppress(ValueError):
             line = json.loads(text)
-            if isinstance(line, dict) and {"dataset", "method", "key"} <= line.keys():
+            if _is_whole(line):
                 found.append(line)
     return found
+
+
+def _is_whole(line):
+    """Whether a line has what a cell needs, for every fold, as `line_of` writes it."""
+    if not isinstance(line, dict) or not FIELDS <= line.keys():
+        return False
+    if not all(isinstance(line[name], str) for name in ("dataset", "method", "key")):
+        return False
+    folds = [line[name] for name in ("accuracy", "confusion", "n_selected", "supports")]
+    if not all(isinstance(fold, list) or fold is None for fold in folds):
+        return False
+    counts = {len(fold) for fold in folds if fold is not None}
+    right = [np.trace(table) / np.sum(table) for table in line["confusion"]]
+    return len(counts) == 1 and np.allclose(right, line["accuracy"], atol=1e-9)
 
 
 def append_line(path, line):
@@ -428,6 +443,18 @@ def append_line(path, line):
         if written != len(text):
             raise OSError(f"{path}: {written} of {len(text)} bytes were written; is the disk full?")
         os.fsync(file.fileno())
+
+
+def check_writable(path):
+    """Raise before anything is computed that could not be stored."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "ab"):
+            pass
+    except OSError as error:
+        raise ExperimentError(
+            f"{path} cannot be written ({error.strerror}); pass --results FOLDER"
+        ) from error
 
 
 def mend(path):
@@ -488,6 +515,8 @@ def run(target, *, jobs=None, quick=False, only=None, dask=None, folder=None, pr
         If a name is unknown, dask is missing, or folds failed: then cells without failures are
         stored all the same.
     """
+    if jobs is not None and jobs < 1 and jobs != -1:
+        raise ExperimentError(f"jobs={jobs}; pass 1 or more, or -1 for one a core")
     chapter, table = find(target)
     results = Results(chapter, folder, quick)
     names = chapter.cells() if table is None else table.cells()
@@ -498,6 +527,7 @@ def run(target, *, jobs=None, quick=False, only=None, dask=None, folder=None, pr
     kept = [name for name in names if results.has(*name)]
     missing = [name for name in names if not results.has(*name)]
     works = [_work(results, *name) for name in missing]
+    check_writable(results.path)
     mend(results.path)
     if works:
         _compute_all(chapter, missing, works, results, jobs, dask, progress)
@@ -567,8 +597,6 @@ def _numbered(work, index, number):
 def _on_joblib(works, tasks, jobs):
     from joblib import Parallel, delayed
 
-    if jobs is not None and (jobs < 1 and jobs != -1):
-        raise ExperimentError(f"jobs={jobs}; pass 1 or more, or -1 for one a core")
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
     yield from parallel(delayed(_numbered)(works[i], i, number) for i, number in tasks)
 
@@ -606,6 +634,17 @@ def _on_dask(works, tasks, address):
 # ---------------------------------------------------------------- auditing
 
 
+FIELDS = {
+    "dataset",
+    "method",
+    "key",
+    "fingerprint",
+    "accuracy",
+    "confusion",
+    "n_features",
+    "n_selected",
+    "supports",
+}
 _STALE = set()
 
 
@@ -641,6 +680,8 @@ def audit(chapter, *, sample=4, seed=0, folder=None, quick=False):
     stored = [
         name for name in chapter.cells() if results.has(*name) and chapter.datasets[name[0]].travels
     ]
+    if not isinstance(sample, numbers.Integral) or sample < 0:
+        raise ExperimentError(f"sample={sample!r}; pass a whole number from 0")
     drawn = np.random.default_rng(seed).permutation(len(stored))[:sample]
     checked, stale = [stored[i] for i in sorted(drawn)], []
     for name in checked:

@@ -13,6 +13,7 @@ WORDS = (
     "differs",
     "impossible",
     "misprint",
+    "undecided",
     "not comparable",
     "not run",
     "stale",
@@ -60,13 +61,15 @@ def verdict(entry, estimate, *, state="", rivals=()):
         return Verdict("not comparable", entry.incomparable)
     if state or estimate is None:
         return Verdict(state or "not run")
+    if not np.isfinite([entry.value, estimate.low, estimate.high]).all():
+        return Verdict("not comparable", "a number is missing")
     agrees = is_within(entry.text, estimate)
     against = [(place, other) for place, other in rivals if contradicts(entry, other)]
     said = "; ".join(f"{place} prints {other.text}" for place, other in against)
     if any(is_within(other.text, estimate) for _, other in against):
         return Verdict("misprint", f"{said}, one of them is wrong" if agrees else said)
     if not agrees and entry.measure == "accuracy" and (whole := restored(entry.text, estimate)):
-        return Verdict("misprint", f"a digit is missing: {' or '.join(whole)} would agree")
+        return Verdict("misprint", f"a digit may be missing: {' or '.join(whole)} would agree")
     return Verdict("agrees" if agrees else "differs", said)
 
 
@@ -90,7 +93,8 @@ def contradicts(entry, other):
 
 def restored(text, estimate):
     """A percentage of one digit before the point, with one more digit that makes it agree."""
-    if len(text.partition(".")[0]) != 1:
+    whole, _, digits = text.partition(".")
+    if len(whole) != 1 or not digits:
         return []
     longer = [f"{digit}{text}" for digit in range(1, 10)]
     longer += [f"{text[0]}{digit}{text[1:]}" for digit in range(10)]

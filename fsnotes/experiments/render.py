@@ -337,7 +337,7 @@ def _of_claim(chapter, claim, results):
         return cell
 
     try:
-        word = "agrees" if claim.check(read) else "differs"
+        word = {True: "agrees", False: "differs", None: "undecided"}[claim.check(read)]
     except MissingResult as error:
         word = error.state
     return Judgement(paper, claim.place, claim.text, "stale" if any(stale) else word, claim.link)

@@ -1,0 +1,545 @@
+"""DC decomposition: minimax probability machines under stand-ins for the zero norm."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fsnotes.base import BinaryClassifier
+from fsnotes.bounds import fewest_features
+from fsnotes.chebyshev import HELD, MPM, BoundedMachine, heavy
+from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.cones import Solution
+from fsnotes.errors import SubproblemError
+from fsnotes.mm import Result, majorize_minimize
+from fsnotes.moments import ClassMoments
+from fsnotes.surrogates import Exponential
+
+__all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
+
+DEFAULT_ALPHA = 5.0
+KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2", "linear")
+LEAST_COST = 1e-6  # of the largest
+
+
+class L0MPM(BoundedMachine):
+    """Few features for a given accuracy bound, by a concave stand-in for their number.
+
+    Minimises the sum over features of a surrogate of the size of the weight, such as
+    ``1 - exp(-alpha |w|)``, under the bound of `L1MPM`, whose solution is the start. Each step
+    solves a convex problem whose objective lies above and touches at the current weights.
+
+    Parameters
+    ----------
+    retain : float, default=0.9
+        In (0, 1]. The bound asked for, as a part of the largest that the data admit.
+    delta : float, optional
+        In (0, 1). The bound itself; overrides ``retain``.
+    alpha : float, default=5.0
+        Of the surrogate `~fsnotes.surrogates.Exponential`. The larger, the nearer to the number
+        of features, and the more the answer depends on the start.
+    surrogate : Surrogate, optional
+        Another stand-in, concave in ``|w|``, instead of ``Exponential(alpha)``.
+    majorizer : {"dc", "reweighted"}, default="dc"
+        The published step, which takes the tangent of the convex part in w, for surrogates with a
+        finite slope at 0; or the reweighted l1 norm, which lies closer.
+    normalization : {"margin", "gap"}, default="margin"
+        As in `L1MPM`.
+    prune : bool, default=True
+        Remove features one by one while the bound of the refitted machine holds, then exchange
+        features one for one where this lets another go.
+    n_features : int, optional
+        Select exactly so many, whatever the bound; overrides ``retain`` and ``delta``. With
+        `prune`, exchanges then raise the bound. Needs `refit`; without it, fewer may be left.
+    refit : bool, default=True
+        Return the minimax probability machine of the features selected; otherwise the point at
+        which the steps end.
+    tol : float, default=1e-06
+        Steps end when no weight changes by more than this part of the largest.
+    max_iter : int, default=100
+        Most steps.
+    ridge : float, default=0.0
+        Added to the variances, in the units that `scale` sets; lowers the bounds.
+    scale : bool, default=True
+        Weigh features in units of their pooled within-class standard deviation. Surrogates are not
+        scale free.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Exactly zero where not selected.
+    intercept_ : ndarray of shape (1,)
+    largest_delta_ : float
+        Largest bound that the moments admit, with all features.
+    delta_ : float
+        Bound asked for; with `n_features`, the bound reached.
+    worst_case_accuracy_ : ndarray of shape (2,)
+        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+    objective_ : float
+        Sum of the surrogate, in the units that `scale` sets, before pruning and refit.
+    n_iter_ : int
+        Convex problems solved after the start.
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+        ``result_.steps`` is the history of the objective, which never rises.
+
+    Raises
+    ------
+    InfeasibleBoundError
+        If ``delta`` is more than ``largest_delta_``.
+    SubproblemError
+        If the start cannot be verified. A later step that is not is not taken, with a warning.
+
+    Notes
+    -----
+    The cost of `~fsnotes.chebyshev.L1MPM`, O(k^3) a step for k selected features, and with `prune`
+    O(k^4), and O(n k^2) for each feature whose exchange is tried.
+
+    References
+    ----------
+    L. Yang and R. Ju, A DC programming approach for feature selection in the minimax probability
+    machine, International Journal of Computational Intelligence Systems, 2014.
+
+    Examples
+    --------
+    >>> from fsnotes import L0MPM, L1MPM, load
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> L1MPM(retain=0.95).fit(X, y).n_selected_, L0MPM(retain=0.95).fit(X, y).n_selected_
+    (15, 5)
+    """
+
+    _fewest = staticmethod(fewest_features)
+
+    def __init__(
+        self,
+        *,
+        retain=0.9,
+        delta=None,
+        alpha=DEFAULT_ALPHA,
+        surrogate=None,
+        majorizer="dc",
+        normalization="margin",
+        prune=True,
+        n_features=None,
+        refit=True,
+        tol=1e-6,
+        max_iter=100,
+        ridge=0.0,
+        scale=True,
+    ):
+        self.retain = retain
+        self.delta = delta
+        self.alpha = alpha
+        self.surrogate = surrogate
+        self.majorizer = majorizer
+        self.normalization = normalization
+        self.prune = prune
+        self.n_features = n_features
+        self.refit = refit
+        self.tol = tol
+        self.max_iter = max_iter
+        self.ridge = ridge
+        self.scale = scale
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_steps(self)
+
+    def _descended(self, path, solution):
+        surrogate = chosen_surrogate(self)
+        problem = Surrogated(path, surrogate, self.majorizer, solution)
+        if path.level >= path.machine.kappa * HELD:  # one machine is left
+            result = Result("converged", problem.value(solution.weights))
+            weights = solution.weights
+        else:
+            weights, result = majorize_minimize(
+                problem, solution.weights, tol=self.tol, max_iter=self.max_iter
+            )
+        if problem.unsolved is not None:
+            result = replace(result, status="stalled")
+            warnings.warn(
+                f"step {len(problem.solutions)} was not solved to verified accuracy, so the point "
+                f"before it is kept: {problem.unsolved}",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        self.n_iter_ = len(problem.solutions) - 1
+        value = float(surrogate.value(path.costs * abs(weights)).sum())
+        if self.n_features is not None and self.refit:
+            weights = filled(weights, solution.weights, int(self.n_features))
+        return Solution(weights, value), problem.counted(result)
+
+
+class Surrogated:
+    """The sum of a surrogate under the bounds of two classes, for `majorize_minimize`."""
+
+    def __init__(self, path, surrogate, majorizer, start):
+        self.problem, self.levels = path.problem, (path.level, path.level)
+        self.costs, self.feasible = path.costs, path.machine.weights
+        self.surrogate, self.majorizer = surrogate, majorizer
+        steepest = surrogate.slope_at_zero
+        # a weight that costs nothing more could grow without end
+        self.floor = LEAST_COST * (steepest if np.isfinite(steepest) else 1.0)
+        self.solutions, self.unsolved = [start], None
+
+    def value(self, weights):
+        sizes = self.costs * abs(weights)
+        return float((self.surrogate.value(sizes) + self.floor * sizes).sum())
+
+    def tangent(self, weights):
+        """Costs, tilt and constant of the weighted l1 norm that lies above."""
+        sizes = self.costs * abs(weights)
+        slopes = self.surrogate.slope(sizes) + self.floor
+        used = sizes[sizes > 0]
+        rest = self.surrogate.value(used) - self.surrogate.slope(used) * used
+        constant = float(rest.sum())
+        if self.majorizer == "reweighted":
+            # an infinite slope keeps a weight at zero, and so does a large one
+            return self.costs * np.minimum(slopes, slopes.min() / LEAST_COST), None, constant
+        steepest = self.surrogate.slope_at_zero + self.floor
+        tilt = np.sign(weights) * (steepest - slopes)  # (40)
+        return self.costs * np.full(len(weights), steepest), self.costs * tilt, constant
+
+    def minimize(self, tangent, weights):
+        """The cone program (42)-(46), from the solution of the last.
+
+        A step that is not verified is not taken.
+        """
+        costs, tilt, constant = tangent
+        try:
+            solution = self.problem.solve(
+                self.levels,
+                costs,
+                tilt,
+                constant=constant,
+                feasible=self.feasible,
+                start=self.solutions[-1],
+            )
+        except SubproblemError as error:
+            self.unsolved = error
+            return weights
+        self.solutions.append(solution)
+        return solution.weights
+
+    def counted(self, result):
+        """The result with the proof of all its steps."""
+        counts = {}
+        for solution in self.solutions:
+            for kind, count in solution.counts.items():
+                counts[kind] = counts.get(kind, 0) + count
+        return replace(
+            result,
+            duality_gap=max(float(solution.duality_gap) for solution in self.solutions),
+            violation=max(float(solution.violation) for solution in self.solutions),
+            counts=counts,
+        )
+
+
+def filled(weights, start, count):
+    """Weights with so many features, where fewer are left with the heaviest of the start."""
+    chosen = heavy(weights)
+    more = np.setdiff1d(heavy(start), chosen)
+    more = more[np.argsort(-abs(start[more]), kind="stable")][: max(count - len(chosen), 0)]
+    weights = weights.copy()
+    weights[more] = np.sign(start[more]) * abs(weights).max()  # of any size: a refit follows
+    return weights
+
+
+def chosen_surrogate(estimator):
+    return estimator.surrogate or Exponential(estimator.alpha)
+
+
+def check_steps(estimator):
+    """Raise unless surrogate, majorizer and the limits of the iteration go together."""
+    check_real("alpha", estimator.alpha, 0, open_at=0)
+    check_real("tol", estimator.tol, 0)
+    check_count("max_iter", estimator.max_iter)
+    if estimator.majorizer not in ("dc", "reweighted"):
+        raise ValueError(f'majorizer={estimator.majorizer!r}; pass "dc" or "reweighted"')
+    if estimator.surrogate is not None and estimator.alpha != DEFAULT_ALPHA:
+        raise ValueError(
+            f"alpha={estimator.alpha:g} belongs to Exponential, and surrogate="
+            f"{estimator.surrogate!r} is given too; pass one of them"
+        )
+    surrogate = chosen_surrogate(estimator)
+    missing = [m for m in ("value", "slope", "concave_in") if not hasattr(surrogate, m)]
+    if missing:
+        raise TypeError(
+            f"surrogate={surrogate!r} has no {missing[0]}; pass one of fsnotes.surrogates, as in "
+            "surrogate=Log(eps=0.1)"
+        )
+    if surrogate.concave_in != "|w|":
+        raise ValueError(
+            f"surrogate={surrogate!r} is concave in {surrogate.concave_in} alone, so that a "
+            "weighted l1 norm does not lie above it and steps may rise; pass one that is concave "
+            "in |w|"
+        )
+    if estimator.majorizer == "dc" and not np.isfinite(surrogate.slope_at_zero):
+        raise ValueError(
+            f"surrogate={surrogate!r} has an infinite slope at 0, so it is no difference of convex "
+            'functions; pass majorizer="reweighted"'
+        )
+
+
+class KernelMPM(BinaryClassifier):
+    """Minimax probability machine in the columns of a kernel matrix.
+
+    The features are the kernel's values at the training points, so the machine is a sum of kernel
+    functions. Their covariance matrices are singular, since there are as many features as rows:
+    without a ridge every bound is feasible and says nothing.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        "rbf", "laplacian", "poly", "sigmoid", "cosine", "chi2", "linear", or a function of
+        two rows.
+    gamma : float, optional
+        Of the kernel; by default ``1 / n_features``.
+    ridge : float, optional
+        Added to the variances of the kernel's columns; by default a thousandth of their mean. The
+        bounds are those of the larger covariances.
+    scale : bool, default=True
+        Measure features in their pooled within-class standard deviation before the kernel.
+
+    Attributes
+    ----------
+    support_ : ndarray of int
+        Rows of the training data with a weight that is not zero.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+    intercept_ : ndarray of shape (1,)
+    largest_delta_, delta_ : float
+        The bound, of the moments with the ridge.
+    worst_case_accuracy_ : ndarray of shape (2,)
+    objective_ : float
+    gamma_, ridge_ : float
+        As used.
+    scale_ : ndarray of shape (n_features,)
+    classes_, n_features_in_, feature_names_in_, result_
+
+    Notes
+    -----
+    O(N^2 n + N^3) time and O(N^2) memory for N rows. Equal rows are one column of the kernel.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fsnotes import KernelMPM
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> KernelMPM(gamma=2).fit(X, y).score(X, y)
+    1.0
+    """
+
+    def __init__(self, *, kernel="rbf", gamma=None, ridge=None, scale=True):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.ridge = ridge
+        self.scale = scale
+
+    def _machine(self, ridge):
+        return MPM(ridge=ridge, scale=False)
+
+    def _check_parameters(self):
+        check_bool("scale", self.scale)
+        if not callable(self.kernel) and self.kernel not in KERNELS:
+            allowed = ", ".join(f'"{name}"' for name in KERNELS)
+            raise ValueError(f"kernel={self.kernel!r}; pass {allowed} or a function of two rows")
+        for name in ("gamma", "ridge"):
+            if getattr(self, name) is not None:
+                check_real(name, getattr(self, name), 0, open_at=0 if name == "gamma" else None)
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels of one kind: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two equal rows in all moments.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._forget()
+        X, y, sample_weight = self._validated(X, y, sample_weight)
+        rows = ClassMoments.from_data(X, y, sample_weight, classes=self.classes_)
+        for label, count in zip(self.classes_.tolist(), rows.counts_, strict=True):
+            if count == 0:
+                raise ValueError(
+                    f"class {label!r} has no rows, or only rows of weight zero; pass positive "
+                    "weights for some"
+                )
+        self._units(rows, rows.variances())
+        self.gamma_ = 1 / X.shape[1] if self.gamma is None else float(self.gamma)
+        # equal rows are one point, and rows that count for nothing are none
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        counted = np.flatnonzero(weights)
+        points = np.sort(counted[np.unique(X[counted], axis=0, return_index=True)[1]])
+        values = self._kernel(X / self.scale_, X[points] / self.scale_)
+        columns = ClassMoments.from_data(values, y, sample_weight, classes=self.classes_)
+        if self.ridge is None:
+            shares = columns.weights_ / columns.weights_.sum()
+            self.ridge_ = 1e-3 * float((shares @ columns.variances()).mean())
+        else:
+            self.ridge_ = float(self.ridge)
+        machine = self._machine(self.ridge_).fit_moments(columns)
+        chosen = np.flatnonzero(machine.coef_[0])
+        self.support_ = points[chosen]
+        self.support_vectors_ = X[self.support_]
+        self.dual_coef_ = machine.coef_[:, chosen]
+        for name in self._taken():
+            setattr(self, name, getattr(machine, name))
+        return self
+
+    def _taken(self):
+        """Attributes of the machine in the kernel's columns that are this one's too."""
+        names = "intercept_ largest_delta_ delta_ worst_case_accuracy_ objective_ result_"
+        return names.split()
+
+    def _kernel(self, rows, points):
+        options = {} if callable(self.kernel) else {"gamma": self.gamma_}
+        return pairwise_kernels(rows, points, metric=self.kernel, filter_params=True, **options)
+
+    def decision_function(self, X):
+        """Signed score of each row; above 0 is ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "dual_coef_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        values = self._kernel(X / self.scale_, self.support_vectors_ / self.scale_)
+        return values @ self.dual_coef_[0] + self.intercept_[0]
+
+
+class KernelL0MPM(KernelMPM):
+    """Few training points for a given accuracy bound, in the columns of a kernel matrix.
+
+    `L0MPM` on the kernel's values at the training points: it selects points, not features. With
+    ``surrogate=L1()`` it is the kernel machine of least ``|beta|_1``.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        As in `KernelMPM`.
+    gamma : float, optional
+        As in `KernelMPM`.
+    ridge : float, optional
+        As in `KernelMPM`.
+    scale : bool, default=True
+        As in `KernelMPM`. The surrogate measures the weights of the kernel's columns as they are,
+        whatever their scale.
+    retain : float, default=0.9
+        As in `L0MPM`.
+    delta : float, optional
+        As in `L0MPM`.
+    alpha : float, default=5.0
+        As in `L0MPM`.
+    surrogate : Surrogate, optional
+        As in `L0MPM`.
+    majorizer : {"dc", "reweighted"}, default="dc"
+        As in `L0MPM`.
+    normalization : {"margin", "gap"}, default="margin"
+        As in `L0MPM`.
+    prune : bool, default=False
+        Its cost grows with the fourth power of the number of points.
+    refit : bool, default=True
+        As in `L0MPM`.
+    tol : float, default=1e-06
+        As in `L0MPM`.
+    max_iter : int, default=100
+        As in `L0MPM`.
+
+    Attributes
+    ----------
+    support_ : ndarray of int
+        Rows of the training data that are selected.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+    largest_delta_, delta_, worst_case_accuracy_, objective_
+        As in `L0MPM`, of the moments with the ridge.
+    gamma_, ridge_, scale_, classes_, n_features_in_, feature_names_in_, result_
+
+    Notes
+    -----
+    O(N^2 n + N^3) time and O(N^2) memory for N rows, and the steps of `L0MPM` on N features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fsnotes import KernelL0MPM
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> machine = KernelL0MPM(gamma=2, retain=0.8).fit(X, y)
+    >>> len(machine.support_), machine.score(X, y)
+    (5, 0.94)
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        gamma=None,
+        ridge=None,
+        scale=True,
+        retain=0.9,
+        delta=None,
+        alpha=DEFAULT_ALPHA,
+        surrogate=None,
+        majorizer="dc",
+        normalization="margin",
+        prune=False,
+        refit=True,
+        tol=1e-6,
+        max_iter=100,
+    ):
+        super().__init__(kernel=kernel, gamma=gamma, ridge=ridge, scale=scale)
+        self.retain = retain
+        self.delta = delta
+        self.alpha = alpha
+        self.surrogate = surrogate
+        self.majorizer = majorizer
+        self.normalization = normalization
+        self.prune = prune
+        self.refit = refit
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _machine(self, ridge):
+        return L0MPM(
+            retain=self.retain,
+            delta=self.delta,
+            alpha=self.alpha,
+            surrogate=self.surrogate,
+            majorizer=self.majorizer,
+            normalization=self.normalization,
+            prune=self.prune,
+            refit=self.refit,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            ridge=ridge,
+            scale=False,
+        )
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        self._machine(0.0)._check_parameters()
+
+    def _taken(self):
+        return [*super()._taken(), "n_iter_"]
