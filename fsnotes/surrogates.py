@@ -1,7 +1,7 @@
 """Stand-ins for the zero norm: sums over features of a function of the size of a weight.
 
 A surrogate is a dataclass with three functions of sizes ``t = |w| >= 0``, all elementwise: `value`,
-`slope` by t, and `slope_of_square` by t**2; and with the property `concave_in`, the variable in
+`slope` by t, and `slope_of_square` by ``t**2``; and with the property `concave_in`, the variable in
 which it is concave, so that its tangent lies above it. One that is concave in ``|w|`` is also
 concave in ``w**2``, since it never falls.
 """
