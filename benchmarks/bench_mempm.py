@@ -70,6 +70,6 @@ def comparisons(quick):
     sonar = scaled_moments(*load("sonar", return_X_y=True))
     return [
         line_search(sonar, 300, 3 if quick else 5),
-        eigenvalues(300 if quick else 400),
+        eigenvalues(300),
         printed_algorithm(sonar, 10, 1 if quick else 5),
     ]
