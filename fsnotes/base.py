@@ -12,11 +12,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.bounds import delta
 from fsnotes.checks import check_bool, check_real
-from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
+from fsnotes.errors import (
+    EqualMeansError,
+    InfeasibleBoundError,
+    SelectionWarning,
+    TrivialBoundWarning,
+)
 from fsnotes.mm import Result
 from fsnotes.moments import ClassMoments, MomentPair
 
-__all__ = ["BinaryClassifier", "MomentClassifier", "Prepared", "SparseClassifier"]
+__all__ = [
+    "BinaryClassifier",
+    "MomentClassifier",
+    "Prepared",
+    "SparseClassifier",
+    "feasible_bound",
+    "solved",
+]
 
 
 ROUNDED = 1e-10  # of an offset, what may be nothing but rounding
@@ -318,6 +330,24 @@ class MomentClassifier(SparseClassifier):
         bounds = zip(self.classes_.tolist(), self.worst_case_accuracy_.tolist(), strict=True)
         shown = ", ".join(f"{label!r} {bound:.4f}" for label, bound in bounds)
         return [f"training accuracy of each class is at least: {shown}", "no promise for new data"]
+
+
+def feasible_bound(largest, retain, absolute=None):
+    """The bound asked for, once it is known that the moments admit it."""
+    if absolute is not None and absolute > largest:
+        below = np.floor(largest * 1e3) / 1e3
+        raise InfeasibleBoundError(
+            f"delta={absolute:g} is infeasible: the largest bound these moments admit is "
+            f"{largest:.4g}; pass delta<={below:g} or retain=0.9",
+            largest,
+        )
+    if absolute is None and retain == 1 and largest == 1:
+        raise InfeasibleBoundError(
+            "retain=1 asks for a bound of 1, since some direction has no variance within "
+            "either class, or next to none; pass retain<1 or ridge=1e-3",
+            largest,
+        )
+    return retain * largest if absolute is None else float(absolute)
 
 
 def solved(objective, **more):

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsnotes.base import MomentClassifier
+from fsnotes.base import MomentClassifier, feasible_bound
 from fsnotes.bounds import SURELY_REGULAR, fewest_features, kappa, minimax
-from fsnotes.checks import check_real
-from fsnotes.errors import InfeasibleBoundError
+from fsnotes.checks import check_bound, check_real
 
 __all__ = ["Certificate", "exact_support"]
 
@@ -128,11 +127,7 @@ class _Exact(MomentClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_real("retain", self.retain, 0, open_at=0, most=1)
-        if self.delta is not None:
-            check_real("delta", self.delta, 0, open_at=0, most=1)
-            if self.delta == 1:
-                raise ValueError("delta=1; a bound of 1 cannot be promised: pass delta<1")
+        check_bound(self.retain, self.delta)
         if self.time_limit is not None:
             check_real("time_limit", self.time_limit, 0)
 
@@ -150,27 +145,10 @@ class _Exact(MomentClassifier):
     def _solve(self, prepared):
         largest = minimax(prepared.pair).kappa
         self._set_largest(largest)
-        search = _Search(prepared.pair, kappa(self._asked()) * HELD, self.time_limit)
+        bound = feasible_bound(self.largest_delta_, self.retain, self.delta)
+        search = _Search(prepared.pair, kappa(bound) * HELD, self.time_limit)
         search.run()
         return search
-
-    def _asked(self):
-        """The bound, once it is known to be feasible."""
-        largest = self.largest_delta_
-        if self.delta is not None and self.delta > largest:
-            below = np.floor(largest * 1e3) / 1e3
-            raise InfeasibleBoundError(
-                f"delta={self.delta:g} is infeasible: the largest bound these moments admit is "
-                f"{largest:.4g}; pass delta<={below:g} or retain=0.9",
-                largest,
-            )
-        if self.delta is None and self.retain == 1 and largest == 1:
-            raise InfeasibleBoundError(
-                "retain=1 asks for a bound of 1, since some direction has no variance within "
-                "either class, or next to none; pass retain<1 or ridge=1e-3",
-                largest,
-            )
-        return self.retain * largest if self.delta is None else float(self.delta)
 
 
 class _TimeIsUp(Exception):

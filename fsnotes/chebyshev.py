@@ -7,16 +7,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fsnotes.base import MomentClassifier, solved
+from fsnotes.base import MomentClassifier, feasible_bound, solved
 from fsnotes.bounds import LEAST_SHARE, delta, kappa, least_features, minimax
-from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.checks import check_bool, check_bound, check_count, check_real
 from fsnotes.cones import ConeProblem, Solution
-from fsnotes.errors import (
-    EqualMeansError,
-    InfeasibleBoundError,
-    SelectionWarning,
-    TrivialBoundWarning,
-)
+from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
 from fsnotes.moments import ClassMoments
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
@@ -102,11 +97,7 @@ class BoundedMachine(MomentClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_real("retain", self.retain, 0, open_at=0, most=1)
-        if self.delta is not None:
-            check_real("delta", self.delta, 0, open_at=0, most=1)
-            if self.delta == 1:
-                raise ValueError("delta=1; a bound of 1 cannot be promised: pass delta<1")
+        check_bound(self.retain, self.delta)
         if self.normalization not in ("margin", "gap"):
             raise ValueError(f'normalization={self.normalization!r}; pass "margin" or "gap"')
         check_bool("prune", self.prune)
@@ -121,7 +112,7 @@ class BoundedMachine(MomentClassifier):
         path = Path(self, pair, prepared.costs)
         self._set_largest(path.machine.kappa)
         if self.n_features is None:
-            self.delta_ = path.asked(self.retain, self.delta)
+            self.delta_ = feasible_bound(self.largest_delta_, self.retain, self.delta)
             solution = path.solve(self.delta_)
         else:
             solution = path.with_features(int(self.n_features))
@@ -295,7 +286,7 @@ class L1MPM(BoundedMachine):
             raise ValueError(f"retains has shape {retains.shape}; pass a list of numbers")
         for retain in retains.tolist():
             check_real("retains", retain, 0, open_at=0, most=1)
-        deltas = np.array([path.asked(retain, None) for retain in retains])
+        deltas = np.array([feasible_bound(self.largest_delta_, retain) for retain in retains])
         solutions, machines = [None] * len(retains), [None] * len(retains)
         for position in np.argsort(retains):
             solutions[position] = path.solve(deltas[position])
@@ -348,24 +339,6 @@ class Path:
         self.problem = ConeProblem(pair, estimator.normalization)
         self.last = None
         self.refits = {}
-
-    def asked(self, retain, absolute):
-        """The bound, once it is known to be feasible."""
-        largest = float(delta(self.machine.kappa))
-        if absolute is not None and absolute > largest:
-            below = np.floor(largest * 1e3) / 1e3
-            raise InfeasibleBoundError(
-                f"delta={absolute:g} is infeasible: the largest bound these moments admit is "
-                f"{largest:.4g}; pass delta<={below:g} or retain=0.9",
-                largest,
-            )
-        if absolute is None and retain == 1 and largest == 1:
-            raise InfeasibleBoundError(
-                "retain=1 asks for a bound of 1, since some direction has no variance within "
-                "either class, or next to none; pass retain<1 or ridge=1e-3",
-                largest,
-            )
-        return retain * largest if absolute is None else float(absolute)
 
     def solve(self, bound):
         """Smallest norm at a feasible bound."""
@@ -470,8 +443,8 @@ class Path:
 class SMPM(MomentClassifier):
     """Few features by a penalty: maximise ``d'w / (s1 + s2 + lam |w|_1)``.
 
-    A reconstruction: paper 000 compares with a machine of this name and says that it adds the
-    l1 norm to the objective of a fractional program; it does not print the program. With
+    A reconstruction: Yang and Ju (2014) compare with a machine of this name and say that it adds
+    the l1 norm to the objective of a fractional program; they do not print the program. With
     ``normalization="gap"`` `L1MPM` finds the same machines, indexed by the bound instead of `lam`.
 
     Parameters

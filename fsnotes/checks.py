@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-__all__ = ["check_bool", "check_count", "check_real"]
+__all__ = ["check_bool", "check_bound", "check_count", "check_real"]
 
 
 def check_real(name, value, least, *, open_at=None, most=np.inf):
@@ -22,6 +22,15 @@ def check_count(name, value):
     check_real(name, value, 1)
     if value != int(value):
         raise ValueError(f"{name}={value!r}; pass a whole number")
+
+
+def check_bound(retain, delta):
+    """Raise unless a bound is asked for as a part of the largest or, overriding it, by itself."""
+    check_real("retain", retain, 0, open_at=0, most=1)
+    if delta is not None:
+        check_real("delta", delta, 0, open_at=0, most=1)
+        if delta == 1:
+            raise ValueError("delta=1; a bound of 1 cannot be promised: pass delta<1")
 
 
 def check_bool(name, value):
