@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 # A name is imported when it is first used: data sets alone need not wait for scikit-learn.
 _HOMES = {
-    "baselines": ["L1SVM"],
+    "baselines": ["GreedyMPM", "L1SVM"],
     "certify": ["exact_support"],
     "chebyshev": ["L1MPM", "MPM", "SMPM", "null_delta"],
     "datasets": ["available", "download", "load"],

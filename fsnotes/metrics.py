@@ -13,6 +13,7 @@ __all__ = [
     "compare_paired",
     "mcc",
     "mcc_ceiling",
+    "mcc_spread",
     "psf",
     "score_interval",
     "stability",
@@ -129,6 +130,42 @@ def mcc_ceiling(accuracy):
         )
     ceiling = accuracy / (2 - accuracy)
     return ceiling if ceiling.ndim else float(ceiling)
+
+
+def mcc_spread(accuracy, mcc):
+    """Least spread of accuracies over folds that a mean Matthews correlation takes.
+
+    Parameters
+    ----------
+    accuracy, mcc : float
+        Means over folds of two classes, as fractions.
+
+    Returns
+    -------
+    float
+        Standard deviation of the accuracies of the folds: 0 up to `mcc_ceiling`, infinite beyond
+        `accuracy`, which no folds reach.
+
+    Notes
+    -----
+    In a fold with a share u of errors the coefficient m is at most ``(1 - u) / (1 + u)``, so that
+    ``(1 - m) / 2 >= u / (1 + u)``. By the inequality of Cauchy and Schwarz the mean e of u obeys
+    ``e^2 <= mean(u / (1 + u)) mean(u (1 + u))``, which bounds the variance of u from below by
+    ``2 e^2 / (1 - m) - e - e^2``. Folds that are without errors or have one and the same share of
+    them reach it.
+
+    Examples
+    --------
+    >>> from fsnotes.metrics import mcc_spread
+    >>> round(mcc_spread(0.75, 2 / 3), 2), mcc_spread(0.75, 0.6), mcc_spread(0.75, 0.76)
+    (0.25, 0.0, inf)
+    """
+    if mcc <= mcc_ceiling(accuracy):
+        return 0.0
+    if mcc > accuracy:
+        return np.inf
+    errors = 1 - accuracy
+    return float(np.sqrt(2 * errors**2 / (1 - mcc) - errors - errors**2))
 
 
 def psf(support):

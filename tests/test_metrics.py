@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
+from scipy.optimize import linprog
 from sklearn.feature_selection import SelectKBest
 
 from fsnotes.metrics import (
@@ -19,6 +20,7 @@ from fsnotes.metrics import (
     compare_paired,
     mcc,
     mcc_ceiling,
+    mcc_spread,
     psf,
     score_interval,
     stability,
@@ -109,6 +111,29 @@ def test_mcc_ceiling_bounds_neither_means_over_folds_nor_three_classes():
     assert mcc(*pooled) <= mcc_ceiling(tsa(*pooled)) + 1e-12
     y_true, y_pred = [0, 1, 1], [0, 2, 2]
     assert mcc(y_true, y_pred) > mcc_ceiling(tsa(y_true, y_pred)) + 0.2
+
+
+@given(st.floats(0.05, 0.95), st.floats(0.01, 1))
+def test_mcc_spread_is_the_least_of_all_laws(accuracy, part):
+    """No law on a grid of accuracies has the mean correlation at a smaller variance."""
+    wanted = mcc_ceiling(accuracy) + part * (accuracy - mcc_ceiling(accuracy))
+    spread = mcc_spread(accuracy, wanted)
+    other = max(accuracy - spread**2 / (1 - accuracy), 0)  # the law that reaches it
+    x = np.unique([*np.linspace(0, 1, 201), accuracy, other])
+    least = linprog(
+        (x - accuracy) ** 2,
+        A_ub=[-mcc_ceiling(x)],
+        b_ub=[-wanted + 1e-12],
+        A_eq=[np.ones_like(x), x],
+        b_eq=[1, accuracy],
+    )
+    assert least.status == 0 and np.isclose(least.fun, spread**2, rtol=1e-5, atol=1e-9)
+
+
+def test_mcc_spread_at_its_ends():
+    assert mcc_spread(0.8, mcc_ceiling(0.8)) == 0 == mcc_spread(0.8, -1) == mcc_spread(1, 1)
+    assert np.isclose(mcc_spread(0.8, 0.8), 0.4)  # right or wrong everywhere
+    assert mcc_spread(0.8, 0.81) == mcc_spread(0.8, 1) == np.inf
 
 
 def test_mcc_ceiling_keeps_shapes():

@@ -12,7 +12,17 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-MEASURES = ("accuracy", "mcc", "n_selected", "psf", "stability")
+PER_FOLD = (
+    "accuracy",
+    "mcc",
+    "mcc_percent",
+    "n_selected",
+    "psf",
+    "n_iter",
+    "largest_delta",
+    "n_kept",
+)
+MEASURES = (*PER_FOLD, "stability")
 MACHINERY = {"__main__", "declare", "engine", "judge", "render"}
 
 
@@ -38,6 +48,8 @@ class Method:
         Standardise the columns first, inside each fold, for estimators that do not scale.
     paper : str
         What the paper calls it.
+    datasets : sequence of str, optional
+        The data sets for which it is meant; by default all of the chapter.
     """
 
     estimator: str
@@ -45,6 +57,7 @@ class Method:
     grid: Mapping = field(default_factory=dict)
     scaled: bool = False
     paper: str = ""
+    datasets: tuple = ()
 
     def candidates(self):
         """The settings among which inner folds choose; a single empty one if nothing is tuned."""
@@ -65,11 +78,16 @@ class Method:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set by name; ``make`` returns ``X, y`` if `~fsnotes.datasets.load` does not."""
+    """A data set by name; ``make`` returns ``X, y`` if `~fsnotes.datasets.load` does not.
+
+    With ``rows``, each repeat of the cross-validation draws so many of its own, with the shares of
+    the classes, so that intervals allow for which rows were drawn.
+    """
 
     name: str
     make: Callable | None = None
     label: str = ""
+    rows: int | None = None
 
     def read(self):
         """Rows and labels in an order that depends on their values alone."""
@@ -85,14 +103,16 @@ class Dataset:
         return X[order], y[order]
 
     def digest(self):
-        """Fingerprint of the content, known without the file for the larger sets."""
+        """Fingerprint of the content, known without the file for the larger sets, and of rows."""
         from fsnotes.datasets import OPENML_IDS, class_digests
 
         if self.make is None and self.name in OPENML_IDS:
             folder = importlib.resources.files("fsnotes.data")
             registry = json.loads((folder / "registry.json").read_text(encoding="utf-8"))
-            return fingerprint(registry[self.name]["digests"])
-        return fingerprint(list(class_digests(*self.read()).values()))
+            content = registry[self.name]["digests"]
+        else:
+            content = list(class_digests(*self.read()).values())
+        return fingerprint(content if self.rows is None else [content, self.rows])
 
     @property
     def travels(self):
@@ -119,14 +139,29 @@ class Protocol:
     def test_fraction(self):
         return 1 / self.folds
 
-    def splits(self, y):
-        """Pairs of row numbers, to train and to test; the same for every method."""
-        from sklearn.model_selection import RepeatedStratifiedKFold
+    def splits(self, y, rows=None):
+        """Pairs of row numbers, to train and to test; the same for every method.
 
-        folds = RepeatedStratifiedKFold(
-            n_splits=self.folds, n_repeats=self.repeats, random_state=self.seed
+        With ``rows``, each repeat splits so many rows of its own.
+        """
+        from sklearn.model_selection import (
+            RepeatedStratifiedKFold,
+            StratifiedKFold,
+            StratifiedShuffleSplit,
         )
-        return list(folds.split(np.zeros(len(y)), y))
+
+        if rows is None:
+            folds = RepeatedStratifiedKFold(
+                n_splits=self.folds, n_repeats=self.repeats, random_state=self.seed
+            )
+            return list(folds.split(np.zeros(len(y)), y))
+        draws = StratifiedShuffleSplit(self.repeats, train_size=rows, random_state=self.seed)
+        folds = StratifiedKFold(self.folds, shuffle=True, random_state=self.seed)
+        return [
+            (drawn[train], drawn[test])
+            for drawn, _ in draws.split(np.zeros(len(y)), y)
+            for train, test in folds.split(drawn, y[drawn])
+        ]
 
     def inner_splits(self, y, number):
         """Splits of the training rows of one fold; the same for every method."""
@@ -147,8 +182,8 @@ class Printed:
     Parameters
     ----------
     dataset, method, measure : str
-        Names of the chapter; the measure is one of accuracy and psf (percent), mcc, n_selected
-        and stability.
+        Names of the chapter; the measure is accuracy, psf or mcc_percent (in percent), mcc,
+        n_selected, n_iter, largest_delta, n_kept (training points with a weight) or stability.
     text : str
         As printed, since the last digit says how it was rounded.
     incomparable : str, optional
@@ -234,8 +269,9 @@ class Table:
         May be empty, for a figure.
     reduced : str, optional
         What the protocol leaves out of the paper's.
-    beside : mapping, optional
-        From methods of the table to those whose results stand beside, in a column ``beside_title``.
+    beside : mapping of str to mapping, optional
+        From titles of further columns to mappings from methods of the table to those whose results
+        stand there.
     reads : tuple of (str, str), optional
         Further cells, (data set, method), for a figure.
     """
@@ -247,13 +283,13 @@ class Table:
     printed: tuple = ()
     reduced: str | None = None
     beside: Mapping = field(default_factory=dict)
-    beside_title: str = "refitted"
     reads: tuple = ()
 
     def cells(self):
         """Names of the cells that it reads, each once."""
         found = [(p.dataset, p.method) for p in self.printed]
-        found += [(d, self.beside[m]) for d, m in found if m in self.beside]
+        for others in self.beside.values():
+            found += [(p.dataset, others[p.method]) for p in self.printed if p.method in others]
         return list(dict.fromkeys([*found, *self.reads]))
 
 
@@ -326,6 +362,7 @@ class Chapter:
             for dataset, method in table.cells():
                 known("data set", dataset, self.datasets)
                 known("method", method, self.methods)
+                known("cell", f"{dataset}/{method}", [f"{d}/{m}" for d, m in self.cells()])
             for entry in table.printed:
                 known("measure", entry.measure, MEASURES)
         for entry in [*self.tables.values(), *self.claims]:
@@ -333,12 +370,17 @@ class Chapter:
 
     def cells(self):
         """Names of all cells of work, (data set, method)."""
-        return list(itertools.product(self.datasets, self.methods))
+        return [
+            (dataset, name)
+            for dataset, (name, method) in itertools.product(self.datasets, self.methods.items())
+            if dataset in (method.datasets or self.datasets)
+        ]
 
     def key(self, dataset, method, protocol):
         """Hash of what a cell's result depends on, as far as it is declared."""
-        declared = asdict(self.methods[method])
-        del declared["paper"]
+        # not asdict, which would forget the kind of a parameter that is a dataclass
+        declared = dict(vars(self.methods[method]))
+        del declared["paper"], declared["datasets"]  # these change no result
         declared["grid"] = list(declared["grid"].items())  # their order decides ties
         return fingerprint([declared, digest_of(self.datasets[dataset]), asdict(protocol)])
 

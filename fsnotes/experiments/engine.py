@@ -18,6 +18,7 @@ import numpy as np
 
 import fsnotes
 from fsnotes.experiments.declare import (
+    PER_FOLD,
     Dataset,
     ExperimentError,
     Method,
@@ -67,6 +68,7 @@ class Fold:
     seconds: float
     warned: Counter
     versions: dict
+    facts: dict
     failure: str = ""
 
     @property
@@ -83,25 +85,40 @@ def compute(work, number):
     begun = time.perf_counter()
     with supervised() as warned:
         try:
-            confusion, support, n_features, setting = _fit_and_predict(work, number)
+            confusion, support, n_features, setting, facts = _fit_and_predict(work, number)
             failure = ""
         except Exception as error:
-            confusion, support, n_features, setting = [], None, 0, {}
+            confusion, support, n_features, setting, facts = [], None, 0, {}, {}
             failure = f"{work.name}, fold {number}: {type(error).__name__}: {error}"
     seconds = time.perf_counter() - begun
-    return Fold(confusion, support, n_features, setting, seconds, warned, versions(), failure)
+    return Fold(
+        confusion, support, n_features, setting, seconds, warned, versions(), facts, failure
+    )
 
 
 def _fit_and_predict(work, number):
     X, y = _rows(work.dataset.name, work.digest, lambda: work.dataset)
-    train, test = _splits(work.dataset.name, work.digest, work.protocol, lambda: y)[number]
+    rows = work.dataset.rows
+    train, test = _splits(work.dataset.name, work.digest, work.protocol, rows, lambda: y)[number]
     setting = _chosen(work, number, X[train], y[train])
     machine = work.method.build(setting).fit(X[train], y[train])
     labels, predicted = np.unique(y), machine.predict(X[test])
     confusion = [[int(((y[test] == a) & (predicted == b)).sum()) for b in labels] for a in labels]
     selects = hasattr(machine, "get_support")
     support = packed(machine.get_support()) if selects else None
-    return confusion, support, X.shape[1], setting
+    return confusion, support, X.shape[1], setting, _facts(machine)
+
+
+def _facts(machine):
+    """Numbers that machines of some kinds tell of themselves."""
+    found = {
+        name: getattr(machine, f"{name}_")
+        for name in ("largest_delta", "n_iter")
+        if hasattr(machine, f"{name}_")
+    }
+    if hasattr(machine, "dual_coef_") and hasattr(machine, "support_"):
+        found["n_kept"] = len(machine.support_)
+    return {name: value for name, value in found.items() if isinstance(value, numbers.Real)}
 
 
 def _chosen(work, number, X, y):
@@ -147,7 +164,7 @@ def _read(name, digest, dataset):
 
 
 _rows = _Kept(_read)
-_splits = _Kept(lambda name, digest, protocol, y: protocol.splits(y))
+_splits = _Kept(lambda name, digest, protocol, rows, y: protocol.splits(y, rows))
 
 
 class _Supervision:
@@ -233,7 +250,7 @@ class Cell:
     ----------
     line : dict
         As stored: accuracy, confusion (rows: true class), n_selected, supports (hexadecimal),
-        settings, fold by fold; seconds, warnings, versions, fingerprint and key.
+        settings, facts, fold by fold; seconds, warnings, versions, fingerprint and key.
     test_fraction : float
     is_stale : bool
         Whether `audit` found another first fold than stored.
@@ -273,13 +290,23 @@ class Cell:
         """One value a fold, in the units that papers print."""
         if measure == "accuracy":
             return 100 * self.accuracy
+        if measure == "mcc_percent":
+            return 100 * self.mcc
         if measure == "psf":
             return 100 * self.n_selected / self.line["n_features"]
         if measure == "stability":
             raise ExperimentError(
                 "stability has no value in a single fold; ask for another measure"
             )
-        return getattr(self, known("measure", measure, ("accuracy", "mcc", "n_selected", "psf")))
+        if measure in ("accuracy", "mcc", "n_selected"):
+            return getattr(self, measure)
+        facts = self.line.get("facts", {})
+        if known("measure", measure, PER_FOLD) not in facts:
+            raise ExperimentError(
+                f"{self.line['dataset']}/{self.line['method']} has no {measure}; its machine "
+                f"tells {', '.join(facts) or 'nothing of the kind'}"
+            )
+        return np.array(facts[measure], dtype=float)
 
     def estimate(self, measure):
         """Mean over the folds, corrected for their overlap; the stability of all supports.
@@ -323,6 +350,7 @@ def line_of(chapter, dataset, method, work, folds):
         "n_selected": supports and [int(unpacked(s, width).sum()) for s in supports],
         "supports": supports,
         "settings": [fold.setting for fold in folds] if work.method.grid else None,
+        "facts": {name: [fold.facts[name] for fold in folds] for name in folds[0].facts},
         "warnings": dict(sorted(warned.items())),
         "seconds": round(sum(fold.seconds for fold in folds), 3),
         "versions": folds[0].versions,

@@ -78,7 +78,7 @@ TABLE_2 = Table(
         fsmempm-ratio  n_selected  13.69  6.5      2.1    1
         fsmempm-ratio  accuracy    74.8   86.7     73.2   90.7
     """),
-    beside=REFITTED,
+    beside={"refitted": REFITTED},
 )
 TABLE_3 = Table(
     "table3",
@@ -93,7 +93,7 @@ TABLE_3 = Table(
         fsmpm-ratio  n_selected  34.59  9.96     3.3    1
         fsmpm-ratio  accuracy    74.6   83.6     73.1   90.1
     """),
-    beside=REFITTED,
+    beside={"refitted": REFITTED},
 )
 TABLE_4 = Table(
     "table4",
@@ -112,7 +112,7 @@ TABLE_4 = Table(
         fsmpm-ratio    accuracy    74.6   83.6     73.1   90.0
         fsmempm-ratio  accuracy    74.8   86.7     73.2   90.7
     """),
-    beside=REFITTED,
+    beside={"refitted": REFITTED},
 )
 FIGURE_1 = Table(
     "figure1",

@@ -13,11 +13,25 @@ from fsnotes.experiments.judge import compare, verdict
 LABELS = {
     "accuracy": "accuracy (%)",
     "mcc": "Matthews correlation",
+    "mcc_percent": "Matthews correlation (%)",
     "n_selected": "features",
     "psf": "features (%)",
+    "n_iter": "steps",
+    "largest_delta": "largest bound",
+    "n_kept": "points kept",
     "stability": "stability",
 }
-DIGITS = {"accuracy": 1, "mcc": 3, "n_selected": 2, "psf": 1, "stability": 2}
+DIGITS = {
+    "accuracy": 1,
+    "mcc": 3,
+    "mcc_percent": 1,
+    "n_selected": 2,
+    "psf": 1,
+    "n_iter": 1,
+    "largest_delta": 3,
+    "n_kept": 1,
+    "stability": 2,
+}
 MISSING = "\u2013"
 
 
@@ -177,17 +191,23 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
     grids = []
     for key, part in groupby(in_order, key=lambda found: found.entry.dataset):
         part = list(part)
-        beside = any(found.entry.method in table.beside for found in part)
-        header = ("", "printed", "measured", "verdict", *([table.beside_title] if beside else []))
+        beside = {
+            title: others
+            for title, others in table.beside.items()
+            if any(found.entry.method in others for found in part)
+        }
+        header = ("", "printed", "measured", "verdict", *beside)
         rows = []
         for entry, estimate, judgement in part:
             row = [f"{_named(chapter, entry.method)}: {LABELS[entry.measure]}", entry.text]
             row += [_written(estimate, entry.measure), judgement.word]
-            if beside and entry.method in table.beside:
-                quantity = entry.dataset, table.beside[entry.method], entry.measure
-                found, state = _estimate(results, *quantity)
+            for others in beside.values():
+                found, state = None, ""
+                if entry.method in others:
+                    quantity = entry.dataset, others[entry.method], entry.measure
+                    found, state = _estimate(results, *quantity)
                 row.append(_written(found, entry.measure) + (f" {state}" if found else "").rstrip())
-            rows.append((*row, *[MISSING] * (len(header) - len(row))))
+            rows.append(tuple(row))
         label = chapter.datasets[key].label or key
         grids.append(Grid(f"{paper}: {label}", header, tuple(rows)))
     return Rendered(tuple(grids), tuple(_notes(table, results, chosen)))
@@ -200,13 +220,16 @@ def _notes(table, results, chosen):
     )
     if table.reduced:
         yield f"Against the paper: {table.reduced}."
+    reasons = {}
     for found in chosen:
         if found.verdict.reason:
-            entry = found.entry
-            yield (
-                f"{entry.dataset}, {_named(results.chapter, entry.method)}, "
-                f"{entry.text}: {found.verdict.word}; {found.verdict.reason}."
-            )
+            reasons.setdefault(found.verdict, []).append(found.entry)
+    for judgement, entries in reasons.items():
+        first = entries[0]
+        which = f"{first.dataset}, {_named(results.chapter, first.method)}, {first.text}"
+        if len(entries) > 1:
+            which = f"{len(entries)} numbers"
+        yield f"{which}: {judgement.word}; {judgement.reason}."
 
 
 def comparison_table(
