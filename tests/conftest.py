@@ -1,5 +1,6 @@
 """A browser, the built site, and the slowest pages at the end of the report."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -33,21 +34,38 @@ BROWSER_FLAGS = [
 ]
 
 
-# a module's scope, since a running playwright holds the event loop that notebook kernels need
-@pytest.fixture(scope="module")
-def browser():
+@pytest.fixture(scope="session")
+def browser_path():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         message = "no Chromium, Chrome or Edge found: install one, on Debian apt install chromium"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
+    return path
+
+
+@contextlib.contextmanager
+def launched(path):
+    """A running browser, for the thread that asks."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS)
         yield running
         running.close()
+
+
+# a module's scope, since a running playwright holds the event loop that notebook kernels need
+@pytest.fixture(scope="module")
+def browser(browser_path):
+    with launched(browser_path) as running:
+        yield running
+
+
+def wanted(session, name):
+    """The parameters with which this run calls a test."""
+    return [item.callspec.params for item in session.items if item.originalname == name]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,20 +1,28 @@
 """Pages as files: links that lead somewhere, code that is short, checks that can fail."""
 
 import ast
+import collections
+import contextlib
 import copy
 import functools
+import io
+import multiprocessing
+import os
 import re
 import statistics
+import traceback
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from html.parser import HTMLParser
+from unittest import mock
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import jupytext
 import jupytext.config
-import matplotlib
+import matplotlib.pyplot
 import nbformat
 import pytest
-from conftest import ROOT, SITE
+from conftest import ROOT, SITE, wanted
 from threadpoolctl import threadpool_limits
 
 NOTEBOOKS = sorted(
@@ -102,7 +110,6 @@ def test_pages_weigh_at_most_three_megabytes():
 # ---------------------------------------------------------------- code in pages
 
 
-@functools.cache
 @functools.cache
 def code_cells(source):
     notebook = jupytext.read(ROOT / "book" / f"{source}.md", fmt="md:myst")
@@ -201,54 +208,101 @@ def mutants(source):
             yield pytest.param(source, number, id=f"{source}-cell{number + 1}")
 
 
-class Run:
-    """A page, executed once from top to bottom as far as the tests have come."""
-
-    def __init__(self, source):
-        self.source, self.done = source, 0
-        self.space = {"display": lambda *args: None}
-
-    def before(self, number):
-        """The names that the cells above cell `number` have made; functions look there, too."""
-        for cell in code_cells(self.source)[self.done : number]:
-            exec(cell.source, self.space)
-        self.done = number
-        return self.space
-
-
-RUNS = {}
-
-
-def run_before(source, number):
-    if source not in RUNS or RUNS[source].done > number:
-        RUNS.clear()
-        RUNS[source] = Run(source)
-    return RUNS[source].before(number)
+@pytest.fixture(scope="module")
+def faults_of_checks(request):
+    """By page, a future of the faults of its check cells; as many processes as cores run pages."""
+    numbers = collections.defaultdict(list)
+    for params in wanted(request.session, "test_check_cell_notices_slips"):
+        numbers[params["source"]].append(params["number"])
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(os.cpu_count(), len(numbers)), mp_context=fresh) as pool:
+        yield {source: pool.submit(run_page, source, numbers[source]) for source in numbers}
+        pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize("source, number", [m for source in NOTEBOOKS for m in mutants(source)])
-def test_check_cell_notices_slips(monkeypatch, source, number):
-    monkeypatch.setenv("FSNOTES_STATIC", "1")
-    monkeypatch.setattr("fsnotes.explore.explore", lambda *args, **options: None)
+def test_check_cell_notices_slips(faults_of_checks, source, number):
+    faults = faults_of_checks[source].result()[number]
+    assert not faults, "\n".join(faults)
+
+
+def run_page(source, numbers):
+    """Run a page as far as the last of these cells, and each of them with its slips, too.
+
+    In a process of its own. Returns a list of faults for each of the cells.
+    """
     matplotlib.use("Agg")
-    cell = code_cells(source)[number]
+    static = mock.patch.dict(os.environ, FSNOTES_STATIC="1")
+    still = mock.patch("fsnotes.explore.explore", lambda *args, **options: None)
+    silent = contextlib.redirect_stdout(io.StringIO())
     # one thread, since matrices here are small and the machine may be busy
-    with warnings.catch_warnings(), matplotlib.rc_context(), threadpool_limits(1, "blas"):
+    with static, still, silent, warnings.catch_warnings(), threadpool_limits(1, "blas"):
         warnings.simplefilter("ignore")  # a page may show one
-        space = run_before(source, number)
-        kept = keep(space)
-        exec(cell.source, space)
-        for mutation in cell.metadata["mutations"]:
-            old, arrow, new = mutation.partition(" -> ")
-            assert arrow and cell.source.count(old) == 1, f"{old} has to stand once in the cell"
+        return faults_by_cell(code_cells(source), numbers)
+
+
+def faults_by_cell(cells, numbers):
+    """Faults of the check cells; functions that a cell has made look into the one `space`."""
+    space, faults = {"display": lambda *args: None}, {}
+    for number, cell in enumerate(cells[: max(numbers) + 1]):
+        if number in numbers:
+            kept = keep(space)
+            faults[number] = list(faults_of_mutations(cell, space, kept))
             space.clear()
-            space.update(keep(kept))
-            with pytest.raises(AssertionError):
-                exec(cell.source.replace(old, new), space)
-                pytest.fail(f"the check does not notice {mutation}")
+            space.update(kept)
+        try:
+            exec(cell.source, space)
+        except Exception:
+            fault = f"cell {number + 1} fails as it stands\n{traceback.format_exc()}"
+            return faults | {later: [fault] for later in numbers if later >= number}
+        matplotlib.pyplot.close("all")
+    return faults
+
+
+def faults_of_mutations(cell, space, kept):
+    for mutation in cell.metadata["mutations"]:
+        old, arrow, new = mutation.partition(" -> ")
+        if not arrow or cell.source.count(old) != 1:
+            yield f"{old} has to stand once in the cell"
+            continue
         space.clear()
-        space.update(kept)
-    matplotlib.pyplot.close("all")
+        space.update(keep(kept))
+        try:
+            exec(cell.source.replace(old, new), space)
+        except AssertionError:
+            continue
+        except Exception:
+            yield f"{mutation} ends in another error\n{traceback.format_exc()}"
+        else:
+            yield f"the check does not notice {mutation}"
+
+
+def test_slips_that_go_unnoticed_are_reported():
+    def cell(source, *mutations):
+        return nbformat.v4.new_code_cell(source, metadata={"mutations": list(mutations)})
+
+    cells = [
+        cell("x = [1]"),
+        cell("x.append(2); assert len(x) == 2 and max(x) > 1", "2 -> 2.5", "> 1 -> > 2"),
+        cell("assert len(x) == 2, x", "== 2 -> == 3", "x) -> xx)", "== 2 -> < 9", "2 - 3"),
+        cell("assert x == [1, 2]", "1 -> 3"),
+        cell("assert x == [1]", "1 -> 3"),
+        cell("assert x", "x -> not x"),
+    ]
+    faults = faults_by_cell(cells, [1, 2, 3, 4, 5])
+    told = {number: [line.splitlines()[0] for line in found] for number, found in faults.items()}
+    broken = ["cell 5 fails as it stands"]
+    assert told == {
+        1: ["2 has to stand once in the cell"],
+        2: [
+            "x) -> xx) ends in another error",
+            "the check does not notice == 2 -> < 9",
+            "2 - 3 has to stand once in the cell",
+        ],
+        3: [],
+        4: broken,
+        5: broken,
+    }
 
 
 def keep(space):
