@@ -25,6 +25,7 @@ SETTLED, MAX_NEWTON = 1e-9, 10
 LEAST_KAPPA = 1e-7
 NEAR_EDGE = 1e-8
 FEW, FEW_STARTS, NEWCOMERS = 8, 3, 8  # exchanges that are tried
+APART = 1e-10  # of a variance
 MOST_LOGIT = 36.0  # where 1 - m is the rounding of 1
 
 
@@ -412,10 +413,14 @@ def _exchanged(pair, features, machine, goal):
     while machine.kappa < goal:
         best = machine.kappa * (1 + 1e-9)
         found = None
-        for rest, newcomers in _exchanges(pair, features, machine):
-            for newcomer in newcomers:
-                tried = np.append(rest, newcomer)
-                other = minimax(pair, tried)
+        newcomers = _newcomers(pair, features, machine)
+        concerned = np.unique(np.concatenate([features, *newcomers]))
+        few = pair.subset(concerned)
+        for leaver, outsiders in enumerate(newcomers):
+            rest = np.delete(features, leaver)
+            for outsider in outsiders:
+                tried = np.append(rest, outsider)
+                other = minimax(few, np.searchsorted(concerned, tried))
                 if other.kappa > best:
                     best, found = other.kappa, (tried, other)
         if found is None:
@@ -427,27 +432,38 @@ def _exchanged(pair, features, machine, goal):
     return features[order], minimax(pair, features[order])
 
 
-def _exchanges(pair, features, machine):
-    """For each feature to leave, the others and the most promising newcomers.
+def _newcomers(pair, features, machine):
+    """For each feature to leave, the most promising ones outside.
 
     A newcomer j adds ``(d_j - M_j w)^2 / (M_jj - M_j M^-1 M_j)`` to ``d' M^-1 d`` at a fixed
-    mixture, and so at least as much, times ``m (1 - m)``, to kappa squared.
+    mixture, and so at least as much, times ``m (1 - m)``, to kappa squared. With the inverse B
+    of all features' M, and P_j its product with M_j, the numerator's root without feature l is
+    ``d_j - M_j w + w_l P_lj / B_ll``, and the denominator is larger by ``P_lj^2 / B_ll``. So one
+    product with all features serves all that leave, and O(n k^2) is the cost of them all.
     """
     m = machine.mixture
-    rows = [pair.rows(index, features) for index in (0, 1)]
-    mixed = m * rows[0] + (1 - m) * rows[1]  # of the features, with all
+    mixed = m * pair.rows(0, features) + (1 - m) * pair.rows(1, features)
     diagonal = np.array([m, 1 - m]) @ pair.variances()
-    block = mixed[:, features]
-    for leaver in range(len(features)):
-        kept = np.delete(np.arange(len(features)), leaver)
-        crossed = mixed[kept]
-        solved = np.linalg.lstsq(block[np.ix_(kept, kept)], crossed)[0] if len(kept) else crossed
-        rest = pair.gap - pair.gap[features[kept]] @ solved
-        left = diagonal - (crossed * solved).sum(axis=0)
-        gains = np.where(left > 1e-9 * diagonal, rest**2 / np.maximum(left, 1e-300), 0)
-        gains[features] = 0
-        newcomers = np.argsort(-gains, kind="stable")[:NEWCOMERS]
-        yield features[kept], newcomers[gains[newcomers] > 0]
+    own = diagonal[features]
+    # a hair apart, features that depend on each other have an inverse, and one may leave freely
+    inverse = np.linalg.inv(mixed[:, features] + np.diag(np.where(own > 0, APART * own, 1)))
+    weights, crossed = inverse @ pair.gap[features], inverse @ mixed
+    steps = crossed / inverse.diagonal()[:, None]
+    rest = pair.gap - pair.gap[features] @ crossed + weights[:, None] * steps
+    left = diagonal - (mixed * crossed).sum(axis=0) + crossed * steps
+    gains = np.where(left > 1e-9 * diagonal, rest**2 / np.maximum(left, 1e-300), 0)
+    gains[:, features] = 0
+    return [_most(row, NEWCOMERS) for row in gains]
+
+
+def _most(values, count):
+    """Places of the largest positive values, the first of equal ones, largest first."""
+    if count < len(values):
+        least = np.partition(values, -count)[-count]
+    else:
+        least = 0
+    places = np.flatnonzero((values >= least) & (values > 0))
+    return places[np.argsort(-values[places], kind="stable")[:count]]
 
 
 def _losses(pair, features, machine):

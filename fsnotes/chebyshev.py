@@ -393,8 +393,7 @@ class Path:
             chosen = self.enough(solution.weights, chosen, least)
         elif len(chosen) < n_features:
             warnings.warn(
-                f"n_features={n_features}, but no bound tried selects more than {len(chosen)}; "
-                "these are returned",
+                f"n_features={n_features}, but only {len(chosen)} are selected; these are returned",
                 SelectionWarning,
                 stacklevel=5,
             )

@@ -41,7 +41,9 @@ REMEDIES = {
 LARGEST_GAP, LARGEST_VIOLATION = 1e-6, 1e-7
 SMALL = 32
 BOLD_TURNS, CAUTIOUS_TURNS, MAX_ROUNDS = 12, 60, 200
-BOLD_NEWTON, CAUTIOUS_NEWTON = 12, 40  # steps of one turn; where it arrives, 10 or 30 are enough
+# steps of one turn; where it arrives, 10 or 30 are enough, besides those in which a feature leaves
+BOLD_NEWTON, CAUTIOUS_NEWTON = 12, 40
+MAY_WEIGH, MAY_BIND = 1e-3, 0.9  # parts of the largest weight and of the cost, in a rough answer
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ class _Task:
             if start is None
             else self.settled(_Block(self, start.features, start.covariances).newton(start))
         )
-        return self.verified(self.settled_by_cones() if point is None else point)
+        return self.verified(self.settled_by_cones(start) if point is None else point)
 
     def settled(self, point):
         """Newton's method, with features that join until none would; None where that fails."""
@@ -203,8 +205,9 @@ class _Task:
             point = _Block(self, np.append(point.features, entering)).newton(point)
         return None
 
-    def settled_by_cones(self):
-        working, accuracy = self.first_features(), ROUGH
+    def settled_by_cones(self, start):
+        working, accuracy = self.first_features(start), ROUGH
+        aside = np.array([], dtype=int)
         for _ in range(MAX_ROUNDS):
             block = _Block(self, working)
             point = block.cone(accuracy)
@@ -214,10 +217,15 @@ class _Task:
                 return point
             entering = self.entering(point)
             if len(entering) == 0:
-                if accuracy == FINE:
+                if accuracy == FINE and len(aside) == 0:
                     return point
+                if accuracy == ROUGH:
+                    aside = block.unlikely(point)
+                    working = np.setdiff1d(working, aside)
+                else:  # Newton's method did not arrive, and multipliers have to suit all features
+                    entering, aside = aside, aside[:0]
                 accuracy = FINE
-            working = np.append(working, entering)
+            working = np.union1d(working, entering)
         raise SubproblemError(
             f"features still enter after {MAX_ROUNDS} rounds; pass ridge= to make the covariances "
             "better conditioned"
@@ -235,11 +243,16 @@ class _Task:
         more = max(MORE_FEATURES, len(point.features) // 2)
         return outside[np.argsort(-excess[outside], kind="stable")[:more]]
 
-    def first_features(self):
-        """All features if they are few; else the promising ones, enough to reach the bounds."""
+    def first_features(self, start):
+        """All features if they are few; else the promising ones, enough to reach the bounds.
+
+        A start has reached bounds nearby, so that few more than its own are needed.
+        """
         size, everything = FIRST_FEATURES, len(self.gap)
         while size * GROWTH < everything:  # a larger part saves nothing
             found = self.promising(size)
+            if start is not None:
+                return np.union1d(start.features[start.weights != 0], found)
             if self.kind == "penalty" or size >= MOST_FIRST_FEATURES or self.reach(found) > 1.2:
                 return found
             size *= GROWTH
@@ -416,7 +429,7 @@ class _Block:
         needed = (rows[:, 2:] != 0).any(axis=0) | (in_objective > 0)
         weights, signs, chosen = weights.copy(), signs.copy(), None
         count = len(rows)
-        for _ in range(BOLD_NEWTON if bold else CAUTIOUS_NEWTON):
+        for _ in range(BOLD_NEWTON if bold else CAUTIOUS_NEWTON + np.count_nonzero(signs)):
             if chosen is None:
                 chosen = np.flatnonzero(signs)
                 size = len(chosen)
@@ -476,10 +489,15 @@ class _Block:
         slopes = self.tilt + point.lift * self.gap
         for covariance, pulls in zip(self.covariances, point.pulls, strict=True):
             slopes -= covariance @ pulls[:-1]
-        if point.share:
+        if point.pulls[:, -1].any():
             for pulls, push in zip(point.pulls, self.task.pushes, strict=True):
                 slopes -= pulls[-1] * push[self.features]
         return slopes / self.costs
+
+    def unlikely(self, point):
+        """Features that a rough answer all but rules out."""
+        sizes, slopes = abs(point.weights), abs(self.block_slopes(point))
+        return self.features[(slopes < MAY_BIND) & (sizes < MAY_WEIGH * sizes.max())]
 
     def switched(self, states, multipliers, spread):
         """Correct the guess of what binds: a cone, a row ">= 1", or both."""

@@ -99,7 +99,12 @@ class L0MPM(BoundedMachine):
     Notes
     -----
     The cost of `~fsnotes.chebyshev.L1MPM`, O(k^3) a step for k selected features, and with `prune`
-    O(k^4), and O(n k^2) for each feature whose exchange is tried.
+    O(k^4), and for each round of exchanges O(k^4 + n k^2), or O(k^4 + N n k) if there are fewer
+    rows N than features.
+
+    Surrogates that are flat from some size on make weights nearly free there. Where the bound is
+    within about 1e-4 of the largest, multipliers are so large beside such costs that rounding may
+    hide the proof of a step; ``result_.status`` is then "stalled", and the bound still holds.
 
     References
     ----------

@@ -12,6 +12,7 @@ from fsnotes.checks import check_count, check_real
 __all__ = ["Result", "Step", "majorize_minimize", "stages"]
 
 ROSE = 1e-7  # relative rise of an objective that is no rounding
+ROUNDED = 2e-15  # of the largest objective met, what may be left of it where it falls to 0
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
         The best point.
     result : Result
         Its first step is the start. The status is ``"rose"``, with a warning, if a step made the
-        objective larger by more than rounding, which no tangent above it can.
+        objective larger by more than rounding, which no tangent above it can. Rounding is a part
+        of the objective, or, where this has come near 0, of the largest met on the way.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
         new = problem.minimize(problem.tangent(x), x)
         value = float(problem.value(new))
         # a value that is no number has risen, too
-        if not value <= lowest + ROSE * abs(lowest):
+        if not value <= lowest + max(ROSE * abs(lowest), ROUNDED * largest_met(steps)):
             warnings.warn(
                 f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not lie "
                 "above it, or the step is not accurate; the better point is kept",
@@ -148,6 +150,12 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
         stacklevel=2,
     )
     return best, Result("max_iter", lowest, tuple(steps))
+
+
+def largest_met(steps):
+    """The largest finite objective of these steps, by its size."""
+    sizes = [abs(step.objective) for step in steps]
+    return max((size for size in sizes if size < np.inf), default=0.0)
 
 
 def stages(problems, start, **options):

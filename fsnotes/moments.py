@@ -263,6 +263,7 @@ class MomentPair:
         self._matrices = covariances or (None, None)
         self._factors = factors or (None, None)
         self.ridge = np.broadcast_to(np.asarray(ridge, dtype=float), self.gap.shape)
+        self._variances = None
 
     @classmethod
     def from_moments(cls, moments, features, unit, ridge=0.0):
@@ -321,11 +322,13 @@ class MomentPair:
 
     def variances(self):
         """Variances of both classes, of shape (2, n_features), ridge included."""
-        found = [
-            np.diag(matrix) if factor is None else np.einsum("ij,ij->j", factor, factor)
-            for matrix, factor in zip(self._matrices, self._factors, strict=True)
-        ]
-        return np.array(found) + self.ridge
+        if self._variances is None:
+            found = [
+                np.diag(matrix) if factor is None else np.einsum("ij,ij->j", factor, factor)
+                for matrix, factor in zip(self._matrices, self._factors, strict=True)
+            ]
+            self._variances = np.array(found) + self.ridge
+        return self._variances
 
     def subset(self, features):
         """The pair of these features alone."""

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from fsnotes import ClassMoments, literal, load, make_instance, make_wide
 from fsnotes.bounds import (
     LEAST_SHARE,
+    NEWCOMERS,
     Frontier,
     _minimax_by_newton,
+    _most,
+    _newcomers,
     delta,
     kappa,
     least_features,
@@ -466,6 +469,49 @@ def test_removal_from_copies_and_features_without_gap():
     pair = MomentPair([0.0, 1, 0], [S, 2 * S])
     features, _ = least_features(pair, np.arange(3), minimax(pair).kappa * (1 - 1e-9))
     assert list(features) == [0, 1, 2]
+
+
+def worth(matrix, gap, features):
+    """The square of the gap, in units of the matrix."""
+    block = matrix[np.ix_(features, features)]
+    return gap[features] @ np.linalg.lstsq(block, gap[features], rcond=1e-12)[0]
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("copies", [False, True])
+def test_newcomers_are_those_that_add_most(wide, copies):
+    """At the machine's mixture, by the definition; a copy among the features leaves freely."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = make_wide(40, 60, seed=seed) if wide else draw(seed)[:2]
+        n = X.shape[1]
+        features = rng.permutation(n)[: int(rng.integers(1, max(2, min(n, 7))))]
+        if copies:
+            X = np.hstack([X, X[:, features[:1]]])
+            features = np.append(features, n)
+        pair = pair_of(X, y)
+        machine = minimax(pair, features)
+        gap, S1, S2 = definition(X, y)
+        matrix = machine.mixture * S1 + (1 - machine.mixture) * S2
+        newcomers = _newcomers(pair, features, machine)
+        assert len(newcomers) == len(features)
+        outside = np.setdiff1d(np.arange(X.shape[1]), features)
+        for leaver, found in enumerate(newcomers):
+            rest = np.delete(features, leaver)
+            alone = worth(matrix, gap, rest)
+            gains = {j: worth(matrix, gap, np.append(rest, j)) - alone for j in outside}
+            assert len(found) == min(len(outside), NEWCOMERS) and set(found) <= set(outside)
+            best = sorted(gains.values(), reverse=True)[: len(found)]
+            close = {"rtol": 1e-4, "atol": 1e-6 * (alone + max(best, default=0))}
+            assert np.allclose([gains[j] for j in found], best, **close)
+
+
+def test_equal_values_come_in_their_order():
+    values = np.array([1.0, 3, 0, 3, 1, 2, 1, 0])
+    assert _most(values, 2).tolist() == [1, 3]
+    assert _most(values, 4).tolist() == [1, 3, 5, 0]
+    assert _most(values, 7).tolist() == _most(values, 20).tolist() == [1, 3, 5, 0, 4, 6]
+    assert _most(np.zeros(3), 2).tolist() == []
 
 
 @given(seed=st.integers(0, 10**6))

@@ -403,7 +403,7 @@ def test_so_many_features_as_asked_for(normalization, prune):
 
 def test_more_features_than_there_are():
     X, y = load("pima", return_X_y=True)
-    with pytest.warns(SelectionWarning, match="n_features=20.*8; these"):
+    with pytest.warns(SelectionWarning, match="n_features=20.*8 are selected; these"):
         machine = L1MPM(n_features=20).fit(X, y)
     assert machine.n_selected_ == 8
     assert np.isclose(machine.delta_, machine.largest_delta_)

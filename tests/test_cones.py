@@ -368,6 +368,7 @@ def test_pricing_finds_what_all_features_would_give(kind, monkeypatch):
         assert priced.counts["products"] >= 1
         with monkeypatch.context() as patch:
             patch.setattr(cones, "FIRST_FEATURES", 10**6)
+            patch.setattr(cones._Block, "unlikely", lambda block, point: block.features[:0])
             whole = case.solve(kind)
         assert sizes[-1] == len(case.gap)
         assert np.isclose(priced.objective, whole.objective, rtol=2e-6)
@@ -474,8 +475,8 @@ def test_a_wrong_point_is_not_returned(kind, monkeypatch):
         for seed in (0, 1, 2, 4):
             case = draw(seed)
 
-            def spoiled(task, spoil=spoil):
-                point = original(task)
+            def spoiled(task, start, spoil=spoil):
+                point = original(task, start)
                 point.weights = spoil(point)
                 return point
 
@@ -506,7 +507,7 @@ def test_the_answer_to_a_looser_problem_is_refused(kind, monkeypatch):
         pulls[:, right.point.features] = right.point.pulls[:, :-1]
         point = replace(right.point, features=np.arange(size), weights=loose.weights, pulls=pulls)
         with monkeypatch.context() as patch:
-            patch.setattr(cones._Task, "settled_by_cones", lambda task, point=point: point)
+            patch.setattr(cones._Task, "settled_by_cones", lambda task, start, point=point: point)
             with pytest.raises(SubproblemError, match="violates a constraint"):
                 case.solve(kind)
         refused += 1
@@ -555,8 +556,8 @@ def test_the_opposite_of_the_answer_is_refused(kind, monkeypatch):
     """Without a tilt it costs the same, so its margin alone tells."""
     original = cones._Task.settled_by_cones
 
-    def opposite(task):
-        point = original(task)
+    def opposite(task, start):
+        point = original(task, start)
         point.weights = -point.weights
         return point
 
@@ -570,8 +571,8 @@ def test_the_opposite_of_the_answer_is_refused(kind, monkeypatch):
 def test_wrong_multipliers_prove_nothing(kind, change, monkeypatch):
     original = cones._Task.settled_by_cones
 
-    def spoiled(task):
-        point = original(task)
+    def spoiled(task, start):
+        point = original(task, start)
         point.lift = point.lift * change
         return point
 
@@ -670,6 +671,79 @@ def test_without_newtons_method_cones_do(kind, monkeypatch):
         solution = case.solve(kind)
         assert solution.counts["newton"] == 0 and solution.counts["cone"] >= 1
         assert np.isclose(solution.objective, stated(case, kind), rtol=2e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cones_go_on_from_the_features_of_a_start(kind, monkeypatch):
+    """Where Newton's method does not lead from one answer to the next, few features enter."""
+    cone, sizes = cones._Block.cone, []
+
+    def recorded(block, accuracy):
+        sizes.append(len(block.features))
+        return cone(block, accuracy)
+
+    monkeypatch.setattr(cones._Block, "cone", recorded)
+    case = Instance(*make_wide(300, 200), rng=np.random.default_rng(0), part=0.8)
+    if kind == "penalty":
+        case.kappas = np.ones(2)
+    start = case.solve(kind)
+    case.costs = case.costs * np.random.default_rng(1).uniform(0.8, 1.25, 200)
+    case.tilt = np.clip(case.tilt, -0.95 * case.costs, 0.95 * case.costs)
+    cold = case.solve(kind)
+    sizes.clear()
+    newton = cones._Block.newton
+    fails = [None]
+
+    def failing_once(block, start):
+        return newton(block, start) if not fails else fails.pop()
+
+    monkeypatch.setattr(cones._Block, "newton", failing_once)
+    warm = case.solve(kind, start=start)
+    least = np.count_nonzero(start.weights)
+    assert least <= sizes[0] <= least + cones.FIRST_FEATURES < 200
+    assert np.isclose(warm.objective, cold.objective, rtol=1e-9)
+    proved(case, kind, warm)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fine_answer_leaves_out_what_a_rough_one_rules_out(kind, monkeypatch):
+    """And takes it in again where Newton's method does not arrive."""
+    cone, calls = cones._Block.cone, []
+
+    def recorded(block, accuracy):
+        calls.append((accuracy, len(block.features)))
+        return cone(block, accuracy)
+
+    monkeypatch.setattr(cones._Block, "cone", recorded)
+    monkeypatch.setattr(cones._Block, "newton", lambda block, start: None)
+    fewer = 0
+    for seed in range(0, 24, 2):
+        calls.clear()
+        case = draw(seed)
+        solution = case.solve(kind)
+        assert np.isclose(solution.objective, stated(case, kind), rtol=2e-6)
+        rough = [size for accuracy, size in calls if accuracy == cones.ROUGH]
+        fine = [size for accuracy, size in calls if accuracy == cones.FINE]
+        fewer += fine[0] < rough[-1]
+        assert fine[-1] >= rough[-1]
+    assert fewer > 3
+
+
+def test_newtons_method_arrives_from_a_part_of_the_features():
+    """Where a covariance is singular, the feasible machine pulls without a share in the weights."""
+    case = Instance(*make_wide(300, 200), rng=np.random.default_rng(0), part=0.8)
+    solution = case.solve("margin")
+    task = cones._Task(
+        ConeProblem(case.pair, "margin"), case.kappas, case.costs, case.tilt, case.feasible
+    )
+    block = cones._Block(task, np.flatnonzero(solution.weights))
+    assert len(block.features) < 200
+    point = block.cone(cones.FINE)
+    assert point.pulls[:, -1].any()
+    slopes = task.slopes(point)[block.features] / block.costs
+    assert np.allclose(block.block_slopes(point), slopes, rtol=1e-9)
+    found = block.newton(point)
+    assert np.allclose(found.weights, solution.weights[block.features], rtol=1e-6)
 
 
 def test_a_pair_without_units_is_the_same_as_one_of_matrices():

@@ -29,6 +29,7 @@ from fsnotes import (
     KernelMPM,
     Log,
     Power,
+    cones,
     dc,
     literal,
     load,
@@ -39,7 +40,13 @@ from fsnotes.bounds import fewest_features, least_features, minimax
 from fsnotes.certify import exact_support
 from fsnotes.chebyshev import BoundedMachine
 from fsnotes.cones import ConeProblem
-from fsnotes.errors import InfeasibleBoundError, SubproblemError, TrivialBoundWarning
+from fsnotes.errors import (
+    InfeasibleBoundError,
+    SelectionWarning,
+    SubproblemError,
+    TrivialBoundWarning,
+)
+from fsnotes.mm import majorize_minimize
 from fsnotes.moments import MomentPair
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
@@ -663,6 +670,51 @@ def test_a_step_that_is_not_verified_is_not_taken(monkeypatch):
         L0MPM().fit(X, y)
 
 
+@pytest.mark.parametrize("surrogate", [MCP(), SCAD(), CappedL1()], ids=repr)
+def test_flat_surrogates_near_the_largest_bound_keep_it_and_say_so(surrogate):
+    """Weights that cost nothing beside huge multipliers: a step may not be provable."""
+    statuses = []
+    for name in ("sonar", "wdbc", "pima"):
+        X, y = load(name, return_X_y=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            machine = L0MPM(
+                surrogate=surrogate, retain=1 - 1e-6, prune=False, refit=False, max_iter=300
+            ).fit(X, y)
+        statuses.append(machine.result_.status)
+        said = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+        if statuses[-1] == "stalled":
+            assert len(said) == 1 and "not solved to verified accuracy" in said[0]
+        else:
+            assert statuses[-1] == "converged" and not said
+        assert (machine.worst_case_accuracy_ >= machine.delta_ * (1 - 1e-8)).all()
+    assert "converged" in statuses
+
+
+class Falling:
+    """From 3 to 0, but for what rounding leaves of 3, and on by a step of no length."""
+
+    def __init__(self, left):
+        self.values = {3.0: 3.0, 2.0: 0.0, 1.0: left}
+
+    def value(self, x):
+        return self.values[float(x[0])]
+
+    def tangent(self, x):
+        return None
+
+    def minimize(self, tangent, x):
+        return np.maximum(x - 1, 1.0)
+
+
+def test_what_rounding_leaves_of_nothing_is_no_rise():
+    x, result = majorize_minimize(Falling(1e-15), np.array([3.0]))
+    assert result.status == "converged" and result.objective == 0 and x.tolist() == [2]
+    with pytest.warns(ConvergenceWarning, match="rose from 0 to 1e-12"):
+        x, result = majorize_minimize(Falling(1e-12), np.array([3.0]))
+    assert result.status == "rose" and x.tolist() == [2]
+
+
 def test_the_result_proves_all_its_steps(monkeypatch):
     solve, found = ConeProblem.solve, []
 
@@ -892,6 +944,21 @@ def test_a_kernel_machine_of_few_points_is_the_printed_algorithm():
     assert len(machine.result_.steps) == machine.n_iter_ + 1
 
 
+def test_later_steps_of_a_kernel_machine_are_small(monkeypatch):
+    """Cone problems after the start hold its points and few more, not all."""
+    cone, sizes = cones._Block.cone, []
+
+    def recorded(block, accuracy):
+        sizes.append((block.task.tilt.any(), len(block.features)))
+        return cone(block, accuracy)
+
+    monkeypatch.setattr(cones._Block, "cone", recorded)
+    X, y = load("wdbc", return_X_y=True)
+    KernelL0MPM(gamma=4 / 30).fit(X[:300], y[:300])
+    later = [size for is_step, size in sizes if is_step]
+    assert sizes[0] == (False, 300) and later and max(later) <= 240
+
+
 def test_points_are_pruned_where_asked():
     X, y = moons()
     whole = KernelL0MPM(gamma=1.5, retain=0.9, alpha=1.0).fit(X, y)
@@ -991,3 +1058,11 @@ def test_weights_of_zero_are_refused_in_words():
     for model in (KernelMPM(), KernelL0MPM()):
         with pytest.raises(ValueError, match="class 1 has no rows, or only rows of weight zero"):
             model.fit(X, y, sample_weight=1 - y)
+
+
+def test_steps_may_leave_fewer_features_than_asked_and_say_so():
+    X, y = load("wdbc", return_X_y=True)
+    machine = L0MPM(n_features=8, refit=False, prune=False)
+    with pytest.warns(SelectionWarning, match="n_features=8, but only 5 are selected"):
+        machine.fit(X, y)
+    assert machine.n_selected_ == 5

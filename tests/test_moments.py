@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from fsnotes import ClassMoments, load
+from fsnotes.moments import MomentPair
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 
@@ -208,6 +209,18 @@ def test_weights_count_rows(n_samples):
     for index in (0, 1):
         expected = repeated.covariance(index)
         assert np.allclose(weighted.covariance(index), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_samples", [12, 60])
+def test_a_pair_knows_its_variances_once_asked(n_samples):
+    X, y, _ = draw(5, n_samples, 9)
+    moments = ClassMoments.from_data(X, y)
+    pair = MomentPair.from_moments(moments, np.arange(9), np.full(9, 2.0), 0.5)
+    expected = [np.diag(pair.block(index)) for index in (0, 1)]
+    assert np.allclose(pair.variances(), expected, rtol=1e-12)
+    assert pair.variances() is pair.variances()
+    few = pair.subset(np.array([4, 1]))
+    assert np.allclose(few.variances(), np.array(expected)[:, [4, 1]], rtol=1e-12)
 
 
 def test_wide_data_never_make_a_square_matrix(monkeypatch):
