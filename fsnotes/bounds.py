@@ -345,7 +345,10 @@ def _minimax_by_newton(pair):
         turn, _ = linalg.lapack.dpotrs(factor, pushes[1] - pushes[0], lower=1)
         slopes = pushes @ turn / squares
         unbalance = np.log(both[0] / both[1]) + np.log(squares[0] / squares[1]) / 2
-        move = -unbalance / (1 / both[0] + 1 / both[1] + slopes[0] - slopes[1])
+        steepness = 1 / both[0] + 1 / both[1] + slopes[0] - slopes[1]
+        if not steepness > SURELY_REGULAR:
+            return None
+        move = -unbalance / steepness
         if abs(move) <= SETTLED:
             margin = gap @ weights
             deviations = np.sqrt(squares) / margin

@@ -752,3 +752,20 @@ def test_frontiers_can_be_pickled():
             assert np.array_equal(first.shares, second.shares)
         assert thawed.kappa2_max(0.2) == frontier.kappa2_max(0.2)
         assert thawed.balanced().kappa == frontier.balanced().kappa
+
+
+def test_classes_that_vary_along_different_directions_are_no_case_for_newton():
+    """The columns of a kernel less two, where the balance of both classes is nearly flat."""
+    rng = np.random.default_rng(1)
+    for _ in range(400):
+        size = rng.integers(5, 20)
+        points = rng.normal(size=(size, 2))
+        distances = abs(points[:, None] - points).sum(axis=2)
+        K = np.exp(-rng.uniform(1, 3) * distances)[:, 2:]
+        y = rng.permutation(np.arange(size) % 2)
+        classes = [K[y == c] for c in (1, 0)]
+        covariances = tuple(np.atleast_2d(np.cov(rows.T, ddof=0)) for rows in classes)
+        pair = MomentPair(classes[0].mean(axis=0) - classes[1].mean(axis=0), covariances)
+        with np.errstate(all="raise"):
+            machine = minimax(pair)
+        assert np.isclose(machine.kappa, Frontier(pair).balanced().kappa, rtol=1e-6)
