@@ -27,7 +27,7 @@ HELD = 1 - 1e-9  # part of a kappa that counts as having reached it
 class L1SVM(SparseClassifier):
     """Few features by a linear program: minimise ``|w|_1 + C`` times the mean hinge loss.
 
-    Problem (2) of paper 001, which it compares with. The offset has no price.
+    Problem (2) of Xu, King and Lyu (2007), which it compares with. The offset has no price.
 
     Parameters
     ----------

@@ -37,7 +37,9 @@ def mpm(mu1, mu2, S1, S2):
 
 
 def l1mpm(mu1, mu2, S1, S2, delta, normalization="margin"):
-    """L1-MPM, (12)-(15) of paper 000 with (22)-(23), or with ``w'(mu1 - mu2) = 1`` instead of (23).
+    """L1-MPM, (12)-(15) of Yang and Ju (2014).
+
+    With (22)-(23), or with ``w'(mu1 - mu2) = 1`` instead of (23).
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def l1mpm(mu1, mu2, S1, S2, delta, normalization="margin"):
 
 
 def fsmempm(mu1, mu2, S1, S2, alpha, beta):
-    """FS-MEMPM at one pair of bounds, (6) of paper 001.
+    """FS-MEMPM at one pair of bounds, (6) of Xu, King and Lyu (2007).
 
     Parameters
     ----------
@@ -102,7 +104,9 @@ def fsmempm(mu1, mu2, S1, S2, alpha, beta):
 
 
 def l1svm(x, y, C):
-    """L1-SVM, (2) of paper 001: minimise ``|w|_1 + C`` times the mean of the margin errors.
+    """L1-SVM, (2) of Xu, King and Lyu (2007).
+
+    Minimises ``|w|_1 + C`` times the mean of the margin errors.
 
     Parameters
     ----------
@@ -134,7 +138,7 @@ def l1svm(x, y, C):
 
 
 def mempm(mu1, mu2, S1, S2, theta, steps=100):
-    """MEMPM, (5) of paper 001, by a line search over alpha.
+    """MEMPM, (5) of Xu, King and Lyu (2007), by a line search over alpha.
 
     The rows of (5) hold for ``w = 0`` and any bounds, so the margin that class 2 is left with is
     made 1: beta is largest where ``s2`` is smallest.
@@ -170,7 +174,7 @@ def mempm(mu1, mu2, S1, S2, theta, steps=100):
 
 
 def algorithm1(mu1, mu2, S1, S2, theta, criterion, steps=10, epsilon=0.01):
-    """FS-MEMPM by Algorithm 1 of paper 001, corrected where it cannot run.
+    """FS-MEMPM by Algorithm 1 of Xu, King and Lyu (2007), corrected where it cannot run.
 
     Printed are a loop that ends when it should begin (``|beta_0 - beta_n| < epsilon``), a lower
     end of beta that is not set anew for each alpha, and sums of steps, which drift.
@@ -214,7 +218,7 @@ def algorithm1(mu1, mu2, S1, S2, theta, criterion, steps=10, epsilon=0.01):
 
 
 def l0mpm(mu1, mu2, S1, S2, delta, alpha, start, epsilon=1e-9, most=500):
-    """L0-MPM by Algorithm 1 of paper 000, (42)-(46).
+    """L0-MPM by Algorithm 1 of Yang and Ju (2014), (42)-(46).
 
     Printed are no start, tolerance or limit. The surrogate of the offset, which (37) and (38)
     contain, is left out, as it is in (40) and (42).

@@ -503,7 +503,7 @@ class _Search:
                 self.attempt(i / grid, j / grid)
 
     def by_bisection(self):
-        """Algorithm 1 of paper 001, with both ends of beta set anew for each alpha."""
+        """The published Algorithm 1, with both ends of beta set anew for each alpha."""
         grid = int(self.estimator.grid)
         if self.estimator.equal_bounds:
             self.bisect(lambda middle: self.attempt(middle, middle))

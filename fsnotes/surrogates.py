@@ -57,7 +57,7 @@ class Surrogate:
 
 @dataclass(frozen=True)
 class L1(Surrogate):
-    """``t``: the convex one."""
+    """``t`` itself, the l1 norm: the only convex one."""
 
     def value(self, sizes):
         return np.asarray(sizes, dtype=float)
@@ -68,7 +68,7 @@ class L1(Surrogate):
 
 @dataclass(frozen=True)
 class Exponential(Surrogate):
-    """``1 - exp(-alpha t)``, (30) of paper 000.
+    """``1 - exp(-alpha t)``, (30) of Yang and Ju (2014).
 
     Parameters
     ----------

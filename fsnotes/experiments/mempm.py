@@ -1,4 +1,4 @@
-"""The tables of paper 001, minimum error minimax probability machines for feature selection."""
+"""The tables of Xu, King and Lyu (2007): minimax machines with unequal bounds."""
 
 import numpy as np
 

@@ -333,7 +333,7 @@ def _of_table(chapter, table, results):
     everything = judged(chapter, table, results)
     words = [found.verdict.word for found in everything]
     counts = {word: words.count(word) for word in dict.fromkeys(words)}
-    shown = ", ".join(f"{count} {word}" for word, count in counts.items())
+    shown = ", ".join(f"{word} {count}" for word, count in counts.items())
     paper = chapter.papers[table.source]
     link = chapter.link
     graver = ("not run", "stale", "differs", "impossible", "agrees", *counts)
