@@ -246,7 +246,8 @@ class MomentClassifier(SparseClassifier):
     def _take_moments(self, moments):
         if not isinstance(moments, ClassMoments):
             raise TypeError(
-                f"moments is {type(moments).__name__}; pass ClassMoments, or call fit(X, y)"
+                f"moments is {type(moments).__name__}; pass ClassMoments.from_data(X, y), or call "
+                "fit(X, y) of a machine"
             )
         if len(getattr(moments, "classes_", ())) != 2:
             raise ValueError(f"{moments!r}; pass the moments of exactly two classes")

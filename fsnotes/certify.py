@@ -54,9 +54,10 @@ class Certificate:
     visited: int
 
     def __str__(self):
+        size = f"{self.size} feature{'s' if self.size > 1 else ''}"
         if self.is_exact:
-            return f"{self.size} features, and no fewer keep the bound"
-        return f"{self.size} features; time ran out, and {self.lower} may be enough"
+            return f"{size}, and no fewer keep the bound"
+        return f"{size}; time ran out, and {self.lower} may be enough"
 
 
 def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, time_limit=None):

@@ -820,10 +820,20 @@ def test_refused_tables(named, done):
         replication_table("tiny", folder=done)
     with pytest.raises(ExperimentError, match="did you mean tiny/one"):
         replication_table("tiny/on", folder=done)
-    with pytest.raises(ExperimentError, match=r"supports\(\)"):
-        replication_table("tiny/three", folder=done)
-    with pytest.raises(ExperimentError, match="data set"):
-        replication_table("tiny/one", dataset="sonar", folder=done)
+    for table in ("tiny/one", "tiny/three"):
+        with pytest.raises(ExperimentError, match="data set"):
+            replication_table(table, dataset="sonar", folder=done)
+
+
+def test_a_figure_shows_what_is_measured(named, done):
+    [grid] = replication_table("tiny/three", folder=done).grids
+    assert grid.header == ("", "accuracy (%)", "features")
+    cell = Results(TINY, done).cell("pima", "l1")
+    [(name, accuracy, features)] = grid.rows
+    assert name == "L1" and accuracy.startswith(f"{cell.estimate('accuracy').value:.1f} ")
+    assert features.startswith(f"{cell.estimate('n_selected').value:.2f} ")
+    [grid] = replication_table("tiny/three", measure="psf", folder=done).grids
+    assert grid.header == ("", "features (%)") and len(grid.rows[0]) == 2
 
 
 def test_a_comparison_table_shows_corrected_p_values(done):
@@ -1056,6 +1066,13 @@ def test_every_method_can_be_built(chapter):
     for method in chapter.methods.values():
         for setting in method.candidates():
             method.build(setting)
+
+
+def test_every_figure_can_be_shown(chapter):
+    for table in chapter.tables.values():
+        if not table.printed:
+            shown = replication_table(f"{chapter.name}/{table.name}")
+            assert shown.grids and all(len(grid.rows) > 1 for grid in shown.grids)
 
 
 def test_every_paper_is_in_the_bibliography(chapter):

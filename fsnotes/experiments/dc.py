@@ -20,6 +20,7 @@ from fsnotes.experiments.declare import (
 from fsnotes.experiments.judge import compare
 from fsnotes.generators import make_moments
 from fsnotes.metrics import compare_paired, mcc_ceiling, mcc_spread
+from fsnotes.surrogates import L1
 
 PAPER = "yang2014"
 LINK = "dc.html#what-the-paper-reports-and-what-we-measure"
@@ -57,6 +58,7 @@ BEYOND_REACH = (
 )
 NOT_PRINTED = "neither the program of S-MPM nor the price of its norm is printed"
 ALPHAS, DELTAS = ("50", "10", "5", "1", "0.5", "0.1"), ("0.9", "0.7", "0.5", "0.3", "0.1")
+AMONG_FOLDS = {"0.9": "every fold", "0.7": "some folds"}  # of spambase, that do not admit a bound
 PUBLISHED = {"prune": False, "refit": False}  # the machine of the problem itself
 FEW = 5  # features, where machines are compared at an equal number
 
@@ -79,7 +81,7 @@ def at_part(paper, key, estimator, datasets=(), **parameters):
 
 def asked(delta):
     """The bound itself where all folds of spambase admit it, else so large a part."""
-    return {"delta": float(delta)} if float(delta) <= 0.5 else {"retain": float(delta)}
+    return {"retain" if delta in AMONG_FOLDS else "delta": float(delta)}
 
 
 METHODS = {
@@ -93,7 +95,17 @@ METHODS = {
         paper="S-MPM",
         datasets=("ionosphere", "spambase", "sonar"),
     ),
-    # not in the paper: what greedy search does at the same bound, and all at the same number
+    # not in the paper: the pruning of L0-MPM from the start of its steps, greedy search at the
+    # same bound, and all at the same number
+    "l1mpm-exchanged": Method(
+        "fsnotes.L0MPM", {"surrogate": L1()}, paper="L1-MPM, pruned, exchanged", datasets=REAL
+    ),
+    "l1mpm-few-exchanged": Method(
+        "fsnotes.L0MPM",
+        {"surrogate": L1(), "n_features": FEW},
+        paper="L1-MPM, pruned, exchanged",
+        datasets=REAL,
+    ),
     "forward": Method("fsnotes.GreedyMPM", paper="forward", datasets=REAL),
     # of more features than rows all first removals are between equals
     "backward": Method(
@@ -137,8 +149,8 @@ METHODS = {
         for delta in DELTAS[1:]
     },
 }
-EQUAL_BOUND = ("l1mpm-pruned", "l0mpm-pruned", "forward", "backward")
-EQUAL_NUMBER = tuple(f"{name}-few" for name in ("l1mpm", "l0mpm", "forward", "backward"))
+EQUAL_BOUND = ("l1mpm-pruned", "l1mpm-exchanged", "l0mpm-pruned", "forward", "backward")
+EQUAL_NUMBER = ("l1mpm-few", "l1mpm-few-exchanged", "l0mpm-few", "forward-few", "backward-few")
 
 
 def soft(dataset, method):
@@ -230,8 +242,9 @@ TABLE_2 = Table(
             f"spam-{alpha}-{delta}",
             "n_selected",
             text,
-            f"not all folds admit the bound {delta}; measured at {delta} of the largest"
-            if "retain" in asked(delta)
+            f"the bound {delta} exceeds the largest of {AMONG_FOLDS[delta]}; measured at {delta} "
+            "of the largest"
+            if delta in AMONG_FOLDS
             else None,
         )
         for alpha, line in zip(
@@ -273,18 +286,15 @@ TABLE_5 = Table(
     "table5",
     source=PAPER,
     place="Table 5",
-    title="Accuracy and Matthews correlation beside S-MPM",
+    title="Accuracy and Matthews correlation of S-MPM",
     printed=with_proofs(
         entries("""
-                           ionosphere spambase sonar
-        smpm  accuracy     85.12      79.00    78.65
-        l0mpm accuracy     85.74      67.08    79.50
-        smpm  mcc_percent  78.02      60.20    68.06
-        l0mpm mcc_percent  82.58      62.41    70.89
+                          ionosphere spambase sonar
+        smpm accuracy     85.12      79.00    78.65
+        smpm mcc_percent  78.02      60.20    68.06
     """)
     ),
-    reduced=SETTING,
-    beside=BESIDE,
+    reduced="the rows of L0-MPM, which repeat Table 3, are left out",
 )
 TABLE_6 = Table(
     "table6",
@@ -396,9 +406,14 @@ def admits_bound(read):
 
 
 def keeps_fewer(read):
-    """L0-MPM keeps fewer features than L1-MPM on all data sets but Pima, and there not more."""
-    few = {d: mean(read, "psf", d, "l0mpm") - mean(read, "psf", d, "l1mpm") for d in REAL}
-    return bool(few.pop("pima") <= 0 and max(few.values()) < 0)
+    """L0-MPM keeps fewer features in the mean on all data sets but Pima.
+
+    There both keep equally many in nine of ten folds.
+    """
+    fewer = {d: mean(read, "psf", d, "l0mpm") < mean(read, "psf", d, "l1mpm") for d in REAL}
+    del fewer["pima"]
+    equal = read("pima", "l0mpm").n_selected == read("pima", "l1mpm").n_selected
+    return bool(all(fewer.values()) and equal.mean() >= 0.9)
 
 
 def mostly_more_accurate(read):
@@ -429,8 +444,12 @@ def fewer_with_alpha(read):
 
 
 def more_with_bound(read):
-    """At every alpha, numbers rise with the bound."""
-    return bool((np.diff(spam_counts(read), axis=1) < 0).all())
+    """At every alpha, numbers rise from 0.1 over 0.3 and 0.5 to 0.9 of the largest bound.
+
+    The part 0.7 of the largest is no larger a bound than 0.5, and is left out.
+    """
+    counts = np.delete(spam_counts(read), DELTAS.index("0.7"), axis=1)
+    return bool((np.diff(counts, axis=1) < 0).all())
 
 
 def accurate_with_alpha(read):
@@ -453,9 +472,16 @@ def same_counts(read):
 
 
 def finds_the_informative(read):
-    """Nine in ten of the features that L0-MPM selects are among the first ten, in both readings."""
-    shares = [read(d, "l0mpm-wide-10").supports for d in SYNTHETIC]
-    return all(found[:, :10].sum() >= 0.9 * found.sum() for found in shares)
+    """Nine of the first ten features are selected in the mean, and few others, in both readings.
+
+    Few means no more than one in ten of those selected.
+    """
+    found = [read(d, "l0mpm-wide-10").supports for d in SYNTHETIC]
+    hits = [supports[:, :10].sum() for supports in found]
+    return all(
+        hit >= 0.9 * supports.sum() and hit >= 9 * len(supports)
+        for hit, supports in zip(hits, found, strict=True)
+    )
 
 
 def accurate_with_alpha_when_wide(read):

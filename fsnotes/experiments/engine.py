@@ -286,6 +286,12 @@ class Cell:
         below = (total**2 - (true**2).sum(axis=1)) * (total**2 - (predicted**2).sum(axis=1))
         return np.divide(above, np.sqrt(below), out=np.zeros(len(total)), where=below > 0)
 
+    def tells(self, measure):
+        """Whether the folds have such a number."""
+        if measure == "n_selected":
+            return self.line["supports"] is not None
+        return measure in self.line.get("facts", {})
+
     def scores(self, measure):
         """One value a fold, in the units that papers print."""
         if measure == "accuracy":

@@ -155,6 +155,8 @@ def _named(chapter, method):
 def replication_table(name, *, dataset=None, measure=None, folder=None, quick=False):
     """Printed values of a table beside ours, one table for each data set.
 
+    Of a figure without printed values, ours alone.
+
     Parameters
     ----------
     name : str
@@ -175,7 +177,7 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
             + ", ".join(f"{chapter.name}/{t}" for t in chapter.tables)
         )
     if not table.printed:
-        raise ExperimentError(f"{table.place} prints no numbers; see supports()")
+        return _measured_table(chapter, table, Results(chapter, folder, quick), dataset, measure)
     if dataset is not None:
         known("data set", dataset, {p.dataset: None for p in table.printed})
     if measure is not None:
@@ -213,11 +215,50 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
     return Rendered(tuple(grids), tuple(_notes(table, results, chosen)))
 
 
-def _notes(table, results, chosen):
-    yield (
-        f"{table.title}. Measured: mean of {results.protocol}, \u00b1 half its 95 percent "
-        "interval, corrected for overlapping splits."
+def _measured_table(chapter, table, results, dataset, measure):
+    """What we measure for a figure, whose numbers are not printed; one table for each data set."""
+    if dataset is not None:
+        known("data set", dataset, {d: None for d, _ in table.reads})
+    grids = []
+    for name, part in groupby(
+        sorted(table.reads, key=lambda read: list(chapter.datasets).index(read[0])),
+        key=lambda read: read[0],
+    ):
+        if dataset not in (None, name):
+            continue
+        methods = [method for _, method in part]
+        measures = [measure] if measure else _told_by(results, name, methods)
+        rows = [
+            (
+                _named(chapter, m),
+                *(_written(_estimate(results, name, m, k)[0], k) for k in measures),
+            )
+            for m in methods
+        ]
+        label = chapter.datasets[name].label or name
+        header = ("", *(LABELS[k] for k in measures))
+        grids.append(
+            Grid(f"{chapter.papers[table.source]}, {table.place}: {label}", header, tuple(rows))
+        )
+    return Rendered(tuple(grids), (f"{table.title}. {_how(results)}",))
+
+
+def _told_by(results, dataset, methods):
+    """Accuracy, and whichever count all methods that are there have."""
+    cells = [results.cell(dataset, m) for m in methods if results.has(dataset, m)]
+    counts = ("n_selected", "n_kept")
+    return ["accuracy", *(k for k in counts if cells and all(cell.tells(k) for cell in cells))]
+
+
+def _how(results):
+    return (
+        f"Measured: mean of {results.protocol}, \u00b1 half its 95 percent interval, corrected for "
+        "overlapping splits."
     )
+
+
+def _notes(table, results, chosen):
+    yield f"{table.title}. {_how(results)}"
     if table.reduced:
         yield f"Against the paper: {table.reduced}."
     reasons = {}
