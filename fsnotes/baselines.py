@@ -463,9 +463,10 @@ class GreedyMPM(MomentClassifier):
         self._set_largest(whole.kappa)
         if self.n_features is None:
             self.delta_ = feasible_bound(self.largest_delta_, self.retain, self.delta)
-            limit = {"least": min(kappa(self.delta_), whole.kappa) * HELD}
+            limit = {"least": kappa(self.delta_) * HELD}
         else:
-            limit = {"size": self._size(len(prepared.used))}
+            self._warn_if_few(len(prepared.used))
+            limit = {"size": self.n_features}
         search = _added if self.direction == "forward" else _removed
         chosen, order, machine = search(pair, whole, **limit)
         if self.n_features is not None:
@@ -475,14 +476,13 @@ class GreedyMPM(MomentClassifier):
         weights[chosen] = machine.weights
         return weights, machine.shares[0], len(chosen), solved(len(chosen))
 
-    def _size(self, most):
+    def _warn_if_few(self, most):
         if self.n_features > most:
             warnings.warn(
                 f"n_features={self.n_features}, but only {most} vary; these are returned",
                 SelectionWarning,
                 stacklevel=5,
             )
-        return min(int(self.n_features), most)
 
 
 def _added(pair, whole, *, size=np.inf, least=np.inf):

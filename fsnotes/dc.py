@@ -252,12 +252,12 @@ def filled(weights, start, count):
     more = np.setdiff1d(heavy(start), chosen)
     more = more[np.argsort(-abs(start[more]), kind="stable")][: max(count - len(chosen), 0)]
     weights = weights.copy()
-    weights[more] = np.sign(start[more]) * abs(weights).max()  # of any size: a refit follows
+    weights[more] = abs(weights).max()  # of any size and sign: a refit follows
     return weights
 
 
 def chosen_surrogate(estimator):
-    return estimator.surrogate or Exponential(estimator.alpha)
+    return Exponential(estimator.alpha) if estimator.surrogate is None else estimator.surrogate
 
 
 def check_steps(estimator):
@@ -274,6 +274,11 @@ def check_steps(estimator):
         )
     surrogate = chosen_surrogate(estimator)
     missing = [m for m in ("value", "slope", "concave_in") if not hasattr(surrogate, m)]
+    if isinstance(surrogate, type):
+        raise TypeError(
+            f"surrogate={surrogate.__name__} is a class; pass an object, as in "
+            f"surrogate={surrogate.__name__}()"
+        )
     if missing:
         raise TypeError(
             f"surrogate={surrogate!r} has no {missing[0]}; pass one of fsnotes.surrogates, as in "

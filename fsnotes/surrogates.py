@@ -251,8 +251,14 @@ def check_surrogate(surrogate, largest=10.0, n_points=400):
     if surrogate.concave_in not in ("|w|", "w**2"):
         raise ValueError(f'{name}.concave_in is {surrogate.concave_in!r}; "|w|" or "w**2"')
     sizes = np.append(0, np.geomspace(1e-6, 1, n_points - 1)) * largest
-    values, slopes = surrogate.value(sizes), surrogate.slope(sizes)
-    of_square = surrogate.slope_of_square(sizes)
+    found = {part: getattr(surrogate, part)(sizes) for part in parts[:3]}
+    for part, numbers in found.items():
+        if np.shape(numbers) != sizes.shape:
+            raise ValueError(
+                f"{name}.{part} returns shape {np.shape(numbers)} for {sizes.shape}; it has to "
+                "work on each element"
+            )
+    values, slopes, of_square = found.values()
     if not np.isfinite(values).all():
         raise ValueError(f"{name}.value is not finite at {sizes[~np.isfinite(values)][0]:g}")
     if abs(values[0]) > 1e-12:

@@ -695,3 +695,10 @@ def test_greedy_search_where_features_exceed_rows(direction):
         machine = GreedyMPM(direction=direction).fit(X, y)
     assert machine.largest_delta_ == 1 and 1 <= machine.n_selected_ < 30
     assert machine.worst_case_accuracy_.min() >= 0.9 - 1e-9
+
+
+def test_the_order_of_greedy_search_counts_all_columns():
+    X, y = load("pima", return_X_y=True)
+    wider = np.insert(X, 0, 1.0, axis=1)
+    plain = GreedyMPM(n_features=3).fit(X, y)
+    assert (quiet(GreedyMPM(n_features=3), wider, y).order_ == plain.order_ + 1).all()

@@ -38,8 +38,9 @@ from fsnotes import (
 )
 from fsnotes.bounds import fewest_features, least_features, minimax
 from fsnotes.certify import exact_support
-from fsnotes.chebyshev import BoundedMachine
+from fsnotes.chebyshev import BoundedMachine, Path
 from fsnotes.cones import ConeProblem
+from fsnotes.dc import Surrogated, filled
 from fsnotes.errors import (
     InfeasibleBoundError,
     SelectionWarning,
@@ -1066,3 +1067,68 @@ def test_steps_may_leave_fewer_features_than_asked_and_say_so():
     with pytest.warns(SelectionWarning, match="n_features=8, but only 5 are selected"):
         machine.fit(X, y)
     assert machine.n_selected_ == 5
+
+
+def test_rows_of_weight_zero_are_no_points_of_a_kernel():
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    weights = np.ones(60)
+    weights[::3] = 0
+    kept = np.flatnonzero(weights)
+    machine = KernelMPM(gamma=2).fit(X, y, sample_weight=weights)
+    plain = KernelMPM(gamma=2).fit(X[kept], y[kept])
+    assert (machine.support_ == kept[plain.support_]).all()
+    assert machine.ridge_ == pytest.approx(plain.ridge_)
+    # units come from all rows that count, so both kernels are the same
+    assert np.allclose(machine.decision_function(X), plain.decision_function(X), atol=1e-6)
+
+
+def test_the_default_ridge_is_a_thousandth_of_the_pooled_variance():
+    X, y = make_moons((40, 15), noise=0.2, random_state=0)
+    machine = KernelMPM(gamma=2).fit(X, y)
+    K = machine._kernel(X / machine.scale_, X / machine.scale_)
+    within = np.vstack([K[y == c] - K[y == c].mean(axis=0) for c in (0, 1)])
+    assert machine.ridge_ == pytest.approx(1e-3 * (within**2).mean(axis=0).mean(), rel=1e-9)
+
+
+def test_features_are_filled_up_with_the_heaviest_of_the_start():
+    start = np.array([0.5, -3.0, 0.0, 2.0, 1.0])
+    weights = np.array([0.7, 0.0, 0.0, 0.0, 0.0])
+    for count, chosen in [(1, [0]), (2, [0, 1]), (3, [0, 1, 3]), (9, [0, 1, 3, 4])]:
+        assert np.flatnonzero(filled(weights, start, count)).tolist() == chosen
+    assert weights.tolist() == [0.7, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("majorizer", ["dc", "reweighted"])
+@pytest.mark.parametrize("surrogate", [Exponential(3.0), Log(0.1), MCP(2.0)])
+def test_majorizers_touch_with_their_constant(surrogate, majorizer):
+    X, y = load("wdbc", return_X_y=True)
+    machine = L1MPM(refit=False)
+    machine._take_moments(ClassMoments.from_data(X, y))
+    prepared = machine._prepared(ClassMoments.from_data(X, y))
+    path = Path(machine, prepared.pair, prepared.costs)
+    solution = path.solve(0.5)
+    problem = Surrogated(path, surrogate, majorizer, solution)
+    rng = np.random.default_rng(0)
+    for w in [solution.weights, *rng.normal(size=(20, 30))]:
+        costs, tilt, constant = problem.tangent(w)
+        points = np.vstack([w, rng.normal(size=(5, 30))])
+        tilted = 0 if tilt is None else points @ tilt
+        above = abs(points) @ costs - tilted + constant
+        values = np.array([problem.value(point) for point in points])
+        assert above[0] == pytest.approx(values[0], rel=1e-9)
+        assert (above >= values - 1e-9).all()
+
+
+def test_a_surrogate_is_an_object():
+    X, y = load("pima", return_X_y=True)
+    with pytest.raises(
+        TypeError, match=r"surrogate=Log is a class; pass an object, as in .*Log\(\)"
+    ):
+        L0MPM(surrogate=Log, majorizer="reweighted").fit(X, y)
+
+    class Falsy(Log):
+        def __bool__(self):
+            return False
+
+    found = L0MPM(surrogate=Falsy(0.1), prune=False).fit(X, y)
+    assert found.objective_ == L0MPM(surrogate=Log(0.1), prune=False).fit(X, y).objective_

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+import zlib
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ from fsnotes.experiments import (
     compare,
     comparison_table,
     dc,
+    dc_kernel,
     engine,
     holm,
     printed,
@@ -1006,6 +1008,8 @@ def test_machines_tell_facts(done):
     kernel = KernelL0MPM(delta=0.3, gamma=0.1).fit(X[train], y[train])
     told = engine._facts(kernel)
     assert told["n_kept"] == len(kernel.support_) and told["n_iter"] == kernel.n_iter_
+    # an SVC has an array of that name
+    assert set(engine._facts(SVC().fit(X[train], y[train]))) == {"n_kept"}
     with pytest.raises(ExperimentError, match="pima/mpm has no n_iter; its machine tells largest_"):
         results.cell("pima", "mpm").scores("n_iter")
     cell = results.cell("pima", "l1")
@@ -1168,6 +1172,126 @@ def test_the_bounds_that_paper_000_asks_for_are_out_of_reach_where_it_says_so():
     for entry in dc.TABLE_2.printed:
         delta = float(entry.method.split("-")[-1])
         assert bool(entry.incomparable) == bool((largest < delta).any())
+
+
+class Planted:
+    """A cell of ten folds with numbers as given."""
+
+    def __init__(self, features, accuracy, largest, hits, seed):
+        noise = np.random.default_rng(seed).normal(size=10)
+        self.n_selected = np.full(10, features)
+        self.numbers = {
+            "accuracy": accuracy + noise - noise.mean(),
+            "largest_delta": np.full(10, largest),
+            "n_selected": self.n_selected,
+            "n_kept": self.n_selected,
+            "psf": self.n_selected,
+        }
+        self.supports = np.zeros((10, 1000), dtype=bool)
+        self.supports[:, :hits] = self.supports[:, 10 : 10 + features - hits] = True
+
+    def scores(self, measure):
+        return self.numbers[measure]
+
+    def estimate(self, measure):
+        return Estimate(self.numbers[measure].mean(), 0, 0, 0)
+
+
+def planted(features=5, accuracy=80, largest=0.95, hits=5):
+    """What a claim reads; each argument a number, or a function of data set and method."""
+
+    def read(dataset, method):
+        given = [
+            x(dataset, method) if callable(x) else x for x in (features, accuracy, largest, hits)
+        ]
+        return Planted(*given, zlib.crc32(f"{dataset} {method}".encode()))
+
+    return read
+
+
+def when(part, then, otherwise, dataset=""):
+    return lambda d, m: then if part in m and dataset in d else otherwise
+
+
+def spam(factor, place):
+    return lambda d, m: round(100 + factor * float(m.split("-")[place]))
+
+
+def alone(method, then, otherwise):
+    return lambda d, m: then if m == method else otherwise
+
+
+def of_pima(d, m):
+    return 5 if d == "pima" or "l0" in m else 8
+
+
+# claim, a world in which it holds, one in which it does not
+WORLDS = [
+    (dc.admits_bound, {}, {"largest": lambda d, m: 0.5 if d == "wpbc" else 0.95}),
+    (dc.keeps_fewer, {"features": of_pima}, {"features": when("l0", 5, 8)}),
+    (dc.keeps_fewer, {"features": of_pima}, {}),
+    (dc.mostly_more_accurate, {"accuracy": when("l0", 90, 80)}, {}),
+    (dc.mostly_more_accurate, {"accuracy": when("l0", 90, 80)}, {"accuracy": when("l0", 70, 80)}),
+    (
+        dc.no_less_accurate,
+        {"accuracy": when("l0", 90, 80)},
+        {"accuracy": when("l0", 70, 80, "pima")},
+    ),
+    (dc.as_accurate_as_l1, {}, {"accuracy": when("l0", 90, 80)}),
+    (dc.fewer_with_alpha, {"features": spam(-1, 1)}, {"features": spam(1, 1)}),
+    (dc.more_with_bound, {"features": spam(50, 2)}, {"features": spam(-50, 2)}),
+    (dc.accurate_with_alpha, {"accuracy": spam(9, 1)}, {"accuracy": spam(-9, 1)}),
+    (dc.accurate_with_bound, {"accuracy": spam(99, 2)}, {"accuracy": spam(-99, 2)}),
+    (dc.same_counts, {}, {"features": when("l1", 6, 5)}),
+    (dc.finds_the_informative, {"features": 10, "hits": 10}, {"features": 10, "hits": 8}),
+    (dc.finds_the_informative, {"features": 10, "hits": 10}, {"features": 5, "hits": 5}),
+    (dc.finds_the_informative, {"features": 10, "hits": 10}, {"features": 20, "hits": 10}),
+    (
+        dc.accurate_with_alpha_when_wide,
+        {"accuracy": alone("l0mpm-wide-50", 95, 80)},
+        {"accuracy": alone("l0mpm-wide-50", 70, 80)},
+    ),
+    (
+        dc.informative_with_bound,
+        {
+            "features": 10,
+            "hits": lambda d, m: 10 if m == "l0mpm-wide-10" else round(10 * float(m[-3:])),
+        },
+        {"features": 10, "hits": 5},
+    ),
+    (
+        dc_kernel.keeps_fewest,
+        {"features": when("l0", 5, 8)},
+        {"features": when("l0", 5, 8, "sonar")},
+    ),
+    (
+        dc_kernel.is_most_accurate,
+        {"accuracy": when("l0", 90, 80)},
+        {"accuracy": when("l0", 70, 80)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("check", "holds", "fails"), WORLDS)
+def test_claims_hold_where_planted_and_nowhere_else(check, holds, fails):
+    assert check(planted(**holds)) is True and check(planted(**fails)) is False
+
+
+def test_claims_that_folds_cannot_tell_are_undecided():
+    for check in (dc.accurate_with_alpha, dc.accurate_with_bound, dc.accurate_with_alpha_when_wide):
+        assert check(planted()) is None
+    assert dc_kernel.is_most_accurate(planted()) is None
+
+
+def test_every_claim_that_reads_results_is_planted():
+    planted_checks = {check for check, *_ in WORLDS}
+    for name in ("dc", "dc_kernel"):
+        checks = {c.check for c in chapters()[name].claims if isinstance(c, Claim)}
+        assert checks - planted_checks <= {
+            dc.mean_ranks,
+            dc.lowest_rank,
+            dc.ranks_follow_accuracies,
+        }
 
 
 def test_the_correlations_that_accuracies_do_not_allow():

@@ -524,3 +524,14 @@ def test_parameters_at_the_ends():
     with pytest.raises(ValueError, match="eps=-0.1; pass a number from 0"):
         Power(0.5, -0.1)
     assert Power(2).p == 2 and Power(0.5, 0).eps == 0
+
+
+def test_a_surrogate_works_on_each_element():
+    class Scalar(L1):
+        def value(self, sizes):
+            return 1.0
+
+    with pytest.raises(
+        ValueError, match=r"Scalar.value returns shape \(\) for \(\d+,\); it has to"
+    ):
+        check_surrogate(Scalar())
