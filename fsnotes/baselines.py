@@ -485,11 +485,11 @@ class GreedyMPM(MomentClassifier):
             )
 
 
-def _added(pair, whole, *, size=np.inf, least=np.inf):
+def _added(pair, whole, *, size=np.inf, least=None):
     """Features in order, as they joined, and their machine, once one of the limits is reached."""
     everything, order = np.arange(len(pair.gap)), []
     machine = None
-    while machine is None or (len(order) < size and machine.kappa < least):
+    while len(order) < size and not (machine and least and machine.kappa >= least):
         free = np.setdiff1d(everything, order)
         if not len(free):
             return everything, np.array(order), whole

@@ -16,12 +16,13 @@ from fsnotes.cones import Solution
 from fsnotes.errors import SubproblemError
 from fsnotes.mm import Result, majorize_minimize
 from fsnotes.moments import ClassMoments
-from fsnotes.surrogates import Exponential
+from fsnotes.surrogates import Exponential, check_surrogate
 
 __all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
 
 DEFAULT_ALPHA = 5.0
 KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2", "linear")
+SHIFT_INVARIANT = ("rbf", "laplacian")
 LEAST_COST = 1e-6  # of the largest
 
 
@@ -284,6 +285,8 @@ def check_steps(estimator):
             f"surrogate={surrogate!r} has no {missing[0]}; pass one of fsnotes.surrogates, as in "
             "surrogate=Log(eps=0.1)"
         )
+    if type(surrogate).__module__ != Exponential.__module__:
+        check_surrogate(surrogate)
     if surrogate.concave_in != "|w|":
         raise ValueError(
             f"surrogate={surrogate!r} is concave in {surrogate.concave_in} alone, so that a "
@@ -395,7 +398,14 @@ class KernelMPM(BinaryClassifier):
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         counted = np.flatnonzero(weights)
         points = np.sort(counted[np.unique(X[counted], axis=0, return_index=True)[1]])
-        values = self._kernel(X / self.scale_, X[points] / self.scale_)
+        # distances do not depend on the origin, but their rounding does
+        self._origin = X[points].mean(axis=0) if self.kernel in SHIFT_INVARIANT else 0.0
+        values = self._kernel(X, X[points])
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} has values that are not finite on these rows; pass "
+                "another, or scale the columns"
+            )
         columns = ClassMoments.from_data(values, y, sample_weight, classes=self.classes_)
         if self.ridge is None:
             shares = columns.weights_ / columns.weights_.sum()
@@ -417,6 +427,7 @@ class KernelMPM(BinaryClassifier):
         return names.split()
 
     def _kernel(self, rows, points):
+        rows, points = ((part - self._origin) / self.scale_ for part in (rows, points))
         options = {} if callable(self.kernel) else {"gamma": self.gamma_}
         return pairwise_kernels(rows, points, metric=self.kernel, filter_params=True, **options)
 
@@ -433,7 +444,7 @@ class KernelMPM(BinaryClassifier):
         """
         check_is_fitted(self, "dual_coef_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = self._kernel(X / self.scale_, self.support_vectors_ / self.scale_)
+        values = self._kernel(X, self.support_vectors_)
         return values @ self.dual_coef_[0] + self.intercept_[0]
 
 

@@ -160,12 +160,14 @@ def mcc_spread(accuracy, mcc):
     >>> round(mcc_spread(0.75, 2 / 3), 2), mcc_spread(0.75, 0.6), mcc_spread(0.75, 0.76)
     (0.25, 0.0, inf)
     """
+    if not -1 <= mcc <= 1:
+        raise ValueError(f"mcc={mcc} is not allowed; pass fractions from -1 to 1, percent / 100")
     if mcc <= mcc_ceiling(accuracy):
         return 0.0
     if mcc > accuracy:
         return np.inf
     errors = 1 - accuracy
-    return float(np.sqrt(2 * errors**2 / (1 - mcc) - errors - errors**2))
+    return float(np.sqrt(max(2 * errors**2 / (1 - mcc) - errors - errors**2, 0)))
 
 
 def psf(support):

@@ -245,7 +245,7 @@ def check_surrogate(surrogate, largest=10.0, n_points=400):
     >>> check_surrogate(Exponential(alpha=2))
     """
     name = type(surrogate).__name__
-    parts = ("value", "slope", "slope_of_square", "concave_in")
+    parts = ("value", "slope", "slope_of_square", "concave_in", "slope_at_zero")
     if missing := [part for part in parts if not hasattr(surrogate, part)]:
         raise ValueError(f"{name} has no {missing[0]}; derive it from Surrogate")
     if surrogate.concave_in not in ("|w|", "w**2"):
@@ -270,7 +270,7 @@ def check_surrogate(surrogate, largest=10.0, n_points=400):
     for words, found in (("slope", slopes), ("slope_of_square", of_square)):
         wrong = ~np.isfinite(found)
         # at zero a slope may be infinite, and nothing takes that of the square for "|w|"
-        wrong[0] = np.isnan(found[0]) and (words == "slope" or surrogate.concave_in == "w**2")
+        wrong[0] = not found[0] >= 0 and (words == "slope" or surrogate.concave_in == "w**2")
         if wrong.any():
             raise ValueError(f"{name}.{words} is {found[wrong][0]} at {sizes[wrong][0]:g}")
     inner = slice(1, None)

@@ -702,3 +702,10 @@ def test_the_order_of_greedy_search_counts_all_columns():
     wider = np.insert(X, 0, 1.0, axis=1)
     plain = GreedyMPM(n_features=3).fit(X, y)
     assert (quiet(GreedyMPM(n_features=3), wider, y).order_ == plain.order_ + 1).all()
+
+
+@pytest.mark.filterwarnings("ignore::fsnotes.errors.TrivialBoundWarning")
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_greedy_search_goes_on_where_the_bound_is_one(direction):
+    X, y = np.random.default_rng(0).normal(size=(6, 10)), np.repeat([0, 1], 3)
+    assert GreedyMPM(direction=direction, n_features=8).fit(X, y).n_selected_ == 8

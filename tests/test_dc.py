@@ -1085,7 +1085,7 @@ def test_rows_of_weight_zero_are_no_points_of_a_kernel():
 def test_the_default_ridge_is_a_thousandth_of_the_pooled_variance():
     X, y = make_moons((40, 15), noise=0.2, random_state=0)
     machine = KernelMPM(gamma=2).fit(X, y)
-    K = machine._kernel(X / machine.scale_, X / machine.scale_)
+    K = machine._kernel(X, X)
     within = np.vstack([K[y == c] - K[y == c].mean(axis=0) for c in (0, 1)])
     assert machine.ridge_ == pytest.approx(1e-3 * (within**2).mean(axis=0).mean(), rel=1e-9)
 
@@ -1132,3 +1132,32 @@ def test_a_surrogate_is_an_object():
 
     found = L0MPM(surrogate=Falsy(0.1), prune=False).fit(X, y)
     assert found.objective_ == L0MPM(surrogate=Log(0.1), prune=False).fit(X, y).objective_
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_kernels_of_distances_do_not_see_the_origin(kernel):
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    machine = KernelMPM(kernel=kernel, gamma=2).fit(X, y)
+    far = KernelMPM(kernel=kernel, gamma=2).fit(X + 2.0**27, y)
+    rounded = (X + 2.0**27) - 2.0**27
+    near = KernelMPM(kernel=kernel, gamma=2).fit(rounded, y)
+    assert far.largest_delta_ == pytest.approx(near.largest_delta_, rel=1e-6)
+    assert far.largest_delta_ == pytest.approx(machine.largest_delta_, rel=1e-4)
+    assert np.allclose(
+        far.decision_function(X + 2.0**27), near.decision_function(rounded), rtol=1e-4
+    )
+
+
+def test_kernels_whose_values_are_no_numbers_are_refused():
+    X, y = make_moons(20, noise=0.2, random_state=0)
+    with pytest.raises(ValueError, match="kernel=.* has values that are not finite"):
+        KernelMPM(kernel=lambda a, b: np.nan).fit(X, y)
+
+
+def test_a_surrogate_of_ones_own_is_checked():
+    class Wrong(Log):
+        def slope(self, sizes):
+            return 50 / (self.eps + sizes)
+
+    with pytest.raises(ValueError, match="Wrong.slope"):
+        L0MPM(surrogate=Wrong(0.1)).fit(*load("pima", return_X_y=True))

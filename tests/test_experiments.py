@@ -984,6 +984,8 @@ def test_each_repeat_draws_rows_of_its_own():
 
 
 def test_a_sample_is_another_data_set(tmp_path):
+    with pytest.raises(ExperimentError, match=r"pima: rows=0.5; pass a whole number from 1"):
+        Dataset("pima", rows=0.5)
     digests = {Dataset("pima", rows=rows).digest() for rows in (None, 100, 200)}
     assert len(digests) == 3
     assert Dataset("madelon", rows=200).digest() != Dataset("madelon").digest()
@@ -1291,6 +1293,8 @@ def test_every_claim_that_reads_results_is_planted():
             dc.mean_ranks,
             dc.lowest_rank,
             dc.ranks_follow_accuracies,
+            dc.converges_linearly,
+            dc.like_smpm,
         }
 
 

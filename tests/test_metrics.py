@@ -126,6 +126,7 @@ def test_mcc_spread_is_the_least_of_all_laws(accuracy, part):
         b_ub=[-wanted + 1e-12],
         A_eq=[np.ones_like(x), x],
         b_eq=[1, accuracy],
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     assert least.status == 0 and np.isclose(least.fun, spread**2, rtol=1e-5, atol=1e-9)
 
@@ -134,6 +135,17 @@ def test_mcc_spread_at_its_ends():
     assert mcc_spread(0.8, mcc_ceiling(0.8)) == 0 == mcc_spread(0.8, -1) == mcc_spread(1, 1)
     assert np.isclose(mcc_spread(0.8, 0.8), 0.4)  # right or wrong everywhere
     assert mcc_spread(0.8, 0.81) == mcc_spread(0.8, 1) == np.inf
+
+
+@given(st.floats(0.01, 0.99))
+def test_mcc_spread_begins_at_the_ceiling(accuracy):
+    assert 0 <= mcc_spread(accuracy, np.nextafter(mcc_ceiling(accuracy), 2)) < 1e-6
+
+
+@pytest.mark.parametrize("wrong", [66, -3, np.nan])
+def test_mcc_spread_takes_fractions(wrong):
+    with pytest.raises(ValueError, match=f"mcc={wrong} is not allowed; pass fractions from -1"):
+        mcc_spread(0.75, wrong)
 
 
 def test_mcc_ceiling_keeps_shapes():

@@ -89,6 +89,10 @@ class Dataset:
     label: str = ""
     rows: int | None = None
 
+    def __post_init__(self):
+        if self.rows is not None and (not isinstance(self.rows, int) or self.rows < 1):
+            raise ExperimentError(f"{self.name}: rows={self.rows!r}; pass a whole number from 1")
+
     def read(self):
         """Rows and labels in an order that depends on their values alone."""
         if self.make is None:

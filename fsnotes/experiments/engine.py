@@ -118,7 +118,11 @@ def _facts(machine):
     }
     if hasattr(machine, "dual_coef_") and hasattr(machine, "support_"):
         found["n_kept"] = len(machine.support_)
-    return {name: value for name, value in found.items() if isinstance(value, numbers.Real)}
+    return {
+        name: int(value) if isinstance(value, numbers.Integral) else float(value)
+        for name, value in found.items()
+        if isinstance(value, numbers.Real)
+    }
 
 
 def _chosen(work, number, X, y):
