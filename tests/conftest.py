@@ -65,7 +65,8 @@ def browser(browser_path):
 
 def wanted(session, name):
     """The parameters with which this run calls a test."""
-    return [item.callspec.params for item in session.items if item.originalname == name]
+    found = (item for item in session.items if getattr(item, "originalname", None) == name)
+    return [item.callspec.params for item in found]
 
 
 def pytest_terminal_summary(terminalreporter):
