@@ -505,7 +505,7 @@ def _validated(X, y, sample_weight):
     if not np.isfinite(sums).all() and not np.isfinite(X).all():
         columns = np.flatnonzero(~np.isfinite(X).all(axis=0))
         raise ValueError(
-            f"X has NaN or infinity in {len(columns)} columns, first {columns[:5].tolist()}; "
+            f"X has NaN or infinity in {len(columns)} of its columns, {columns[:5].tolist()} first; "
             "impute or drop them first"
         )
     if y.dtype.kind == "f" and np.isnan(y).any():

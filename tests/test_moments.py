@@ -332,7 +332,7 @@ LABELS = [0, 0, 0, 1, 1, 1]
         (
             (np.where(GOOD == 3, np.nan, GOOD), LABELS),
             ValueError,
-            r"NaN or infinity in columns \[1\]",
+            r"NaN or infinity in 1 of its columns, \[1\] first; impute",
         ),
         ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "NaN or infinity"),
         (([["a", "b"]] * 6, LABELS), ValueError, "not a table of numbers"),
