@@ -505,8 +505,8 @@ def _validated(X, y, sample_weight):
     if not np.isfinite(sums).all() and not np.isfinite(X).all():
         columns = np.flatnonzero(~np.isfinite(X).all(axis=0))
         raise ValueError(
-            f"X has NaN or infinity in {len(columns)} of its columns, {columns[:5].tolist()} first; "
-            "impute or drop them first"
+            f"X has NaN or infinity in {len(columns)} of its columns, {columns[:5].tolist()} "
+            "first; impute or drop them first"
         )
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise ValueError("y has NaN; drop the rows without a label first")
