@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from fsnotes.base import MomentClassifier, SparseClassifier, feasible_bound, solved
-from fsnotes.bounds import delta, kappa, minimax
+from fsnotes.bounds import HELD, delta, kappa, minimax
 from fsnotes.checks import check_bool, check_bound, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.moments import ClassMoments
@@ -21,7 +21,6 @@ GAP = 1e-7  # relative duality gap of an answer that counts as verified
 BATCH = 100  # features that join the linear program at a time
 LARGEST_C = 1e6  # beyond it, rounding of the margins costs more than the gap allows
 REFIT_STEPS = 10**6
-HELD = 1 - 1e-9  # part of a kappa that counts as having reached it
 
 
 class L1SVM(SparseClassifier):

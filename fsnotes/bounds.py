@@ -23,6 +23,7 @@ LEAST_SHARE = 1e-6
 SURELY_REGULAR = 1e-4
 SETTLED, MAX_NEWTON = 1e-9, 10
 LEAST_KAPPA = 1e-7
+HELD = 1 - 1e-9  # part of a kappa that counts as having reached it
 NEAR_EDGE = 1e-8
 FEW, FEW_STARTS, NEWCOMERS = 8, 3, 8  # exchanges that are tried
 APART = 1e-10  # of a variance

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fsnotes.base import MomentClassifier, feasible_bound
-from fsnotes.bounds import SURELY_REGULAR, fewest_features, kappa, minimax
+from fsnotes.bounds import HELD, SURELY_REGULAR, fewest_features, kappa, minimax
 from fsnotes.checks import check_bound, check_real
 
 __all__ = ["Certificate", "exact_support"]
 
-HELD = 1 - 1e-9  # part of a kappa that counts as having reached it
 LARGER = 1 + 1e-9  # times a kappa, one that counts as larger
 ROUNDING = 1 + 1e-6  # on kappas of many sets at once, whose matrices may be ill-conditioned
 FEW_SETS, BLOCK_ELEMENTS = 1000, 10**6  # sets that are looked at without branching, numbers at once

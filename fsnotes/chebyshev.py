@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from fsnotes.base import MomentClassifier, feasible_bound, solved
-from fsnotes.bounds import LEAST_SHARE, delta, kappa, least_features, minimax
+from fsnotes.bounds import HELD, LEAST_SHARE, delta, kappa, least_features, minimax
 from fsnotes.checks import check_bool, check_bound, check_count, check_real
 from fsnotes.cones import ConeProblem, Solution
 from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
@@ -17,7 +17,6 @@ from fsnotes.moments import ClassMoments
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
 
 NEGLIGIBLE = 1e-6  # part of the largest weight, in units of selection, that counts as zero
-HELD = 1 - 1e-9  # part of a kappa that counts as having reached it
 STEPS_TO_N_FEATURES, HALVINGS = 50, 12
 
 

@@ -9,8 +9,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.base import BinaryClassifier
-from fsnotes.bounds import fewest_features
-from fsnotes.chebyshev import HELD, MPM, BoundedMachine, heavy
+from fsnotes.bounds import HELD, fewest_features
+from fsnotes.chebyshev import MPM, BoundedMachine, heavy
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.cones import Solution
 from fsnotes.errors import SubproblemError

@@ -10,8 +10,8 @@ from scipy import special
 from scipy.optimize import brentq
 
 from fsnotes.base import MomentClassifier, solved
-from fsnotes.bounds import LEAST_SHARE, MOST_LOGIT, Frontier, delta, kappa, minimax
-from fsnotes.chebyshev import HELD, MPM, heavy, spare_halved
+from fsnotes.bounds import HELD, LEAST_SHARE, MOST_LOGIT, Frontier, delta, kappa, minimax
+from fsnotes.chebyshev import MPM, heavy, spare_halved
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.cones import ConeProblem, Solution
 from fsnotes.errors import (
