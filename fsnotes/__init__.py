@@ -11,6 +11,7 @@ _HOMES = {
     "chebyshev": ["L1MPM", "MPM", "SMPM", "null_delta"],
     "datasets": ["available", "download", "load"],
     "dc": ["KernelL0MPM", "KernelMPM", "L0MPM"],
+    "em": ["ZeroNormSVM"],
     "generators": [
         "make_cross_planes",
         "make_instance",

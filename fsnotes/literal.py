@@ -10,7 +10,18 @@ import warnings
 import cvxpy as cp
 import numpy as np
 
-__all__ = ["algorithm1", "fsmempm", "l0mpm", "l1mpm", "l1svm", "mempm", "mpm", "smpm"]
+__all__ = [
+    "algorithm1",
+    "fsmempm",
+    "l0mpm",
+    "l1mpm",
+    "l1svm",
+    "mempm",
+    "mpm",
+    "smpm",
+    "zero_norm_step",
+    "zero_norm_svm",
+]
 
 
 def mpm(mu1, mu2, S1, S2):
@@ -297,6 +308,95 @@ def smpm(mu1, mu2, S1, S2, lam):
     value = _solve(cp.Minimize(s1 + s2 + lam * cp.norm1(w)), [w @ (mu1 - mu2) == 1])
     b = mu1 @ w.value - s1.value / (s1.value + s2.value)
     return w.value, b, value
+
+
+def zero_norm_step(X, y, C, Lambda):
+    """One step of the zero-norm SVM, (7)-(8) of paper 002.
+
+    Solved for ``u = sqrt(Lambda) w``, the same program: entries of Lambda differ by twelve orders.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    C : float
+        Price of the sum of the margin errors.
+    Lambda : ndarray of shape (n_features,)
+        Diagonal; infinite where a weight stays zero.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    b : float
+        Of the score ``w'x + b``.
+    value : float
+        ``C sum xi + w' Lambda w``.
+    """
+    sizes = 1 / np.sqrt(Lambda)
+    kept = sizes > 0
+    u, b = cp.Variable(kept.sum()), cp.Variable()
+    xi = cp.Variable(len(y), nonneg=True)
+    scores = (X[:, kept] * sizes[kept]) @ u + b
+    value = _solve(
+        cp.Minimize(C * cp.sum(xi) + cp.sum_squares(u)), [cp.multiply(y, scores) >= 1 - xi]
+    )
+    w = np.zeros(X.shape[1])
+    w[kept] = sizes[kept] * u.value
+    return w, float(b.value), value
+
+
+def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
+    """The zero-norm SVM, (7)-(9) of paper 002, from ``Lambda = I``.
+
+    Printed are, in (7) and (9) together, weights of two steps ago, so that two sequences take
+    turns; a run for r features that ends at the last step with *at most* r of them, of which the r
+    largest cannot be chosen; and ``1 / w**2`` without a floor. Here (9) takes the weights of the
+    last step, the run ends at the last step with at least r, and a weight of at most a millionth
+    of the largest of the first step is zero from then on. Not printed are start and tolerance.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    C : float
+    n_features : int, optional
+        The r of section 3.1; by default the steps end where the weights no longer change.
+    epsilon : float, default=1e-6
+        A weight changes by so much of the largest.
+    most : int, default=500
+        Steps.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    b : float
+        Of the score ``w'x + b``.
+    value : float
+        ``C sum xi + 2 sum log |w_i|``, with the floor in place of smaller weights: what the steps
+        descend. Before the r largest are chosen.
+    n_steps : int
+        Quadratic programs solved.
+    """
+    w, b, _ = zero_norm_step(X, y, C, np.ones(X.shape[1]))
+    floor = 1e-6 * abs(w).max()
+    w, n_steps, change = np.where(abs(w) > floor, w, 0), 1, np.inf
+    while n_steps < most and change > epsilon and w.any():
+        with np.errstate(divide="ignore"):
+            Lambda = 1 / abs(w) ** 2  # (9)
+        new, offset, _ = zero_norm_step(X, y, C, Lambda)
+        new = np.where(abs(new) > floor, new, 0)
+        n_steps += 1
+        if n_features is not None and np.count_nonzero(new) < n_features:
+            break
+        change = abs(new - w).max() / max(abs(new).max(), floor)
+        w, b = new, offset
+    errors = np.maximum(0, 1 - y * (X @ w + b))
+    value = C * errors.sum() + 2 * np.log(np.maximum(abs(w), floor)).sum()
+    if n_features is not None:
+        w = np.where(np.argsort(np.argsort(-abs(w), kind="stable")) < n_features, w, 0)
+    return w, b, float(value), n_steps
 
 
 def _root(covariance):

@@ -1,0 +1,742 @@
+"""Hierarchical Bayes EM: the zero-norm support vector machine by reweighted ridge penalties."""
+
+import warnings
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+
+from fsnotes.base import SparseClassifier, solved
+from fsnotes.baselines import _counted, _distinct, _Model
+from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.mm import stages
+from fsnotes.moments import ClassMoments
+from fsnotes.svm import SoftMargin
+
+__all__ = ["ZeroNormSVM"]
+
+FLOOR = 1e-6  # of the largest weight of the first machine; smaller ones are zero for good
+DESCENT = (1024, 256, 64, 16, 8, 4, 2, 1)  # times C, the stages from a large one
+BELOW = (1 / 2, 1 / 4)  # times C, where the search for a support goes on
+SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal penalties search
+HALVES = 30  # of C at most, until a number of features is reached
+LARGEST_C = 1e6
+DEAREST = 1e8  # price of errors
+SAME, ROUNDED = 1e-9, 1e-14  # of the parts of a value, and of all prices, what may be rounding
+NEARLY = 0.99  # a margin that is lengthened to 1
+HARD = 1e8  # a price of errors that allows none, where there need be none
+ORDERING = 8  # columns that tell most rows apart
+GAP = 1e-6  # relative duality gap of an answer that counts as verified
+
+
+class ZeroNormSVM(SparseClassifier):
+    """Few features by reweighting: the number of features plus C times the sum of hinge losses.
+
+    Each step is a support vector machine with the penalty ``sum w_i**2 / w_old_i**2``, found as
+    ``w = |w_old| u`` with ``|u|_2^2``, so that nothing is divided by zero. What the steps provably
+    descend is not the number of features but ``C * hinge losses + 2 sum log |w_i|``, and where
+    they end depends on where they start. With `refit`, the supports that they pass are compared
+    by what is really wanted.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; above
+        0 and at most 1e6. Where it is too small for any feature to pay, the machine has none,
+        says the heavier class everywhere, and a warning says what to change.
+    p : float, default=0.0
+        From 0 to 2, or infinite: the penalty is ``(2 / p) sum |w_i|**p``, of which ``2 sum log
+        |w_i|`` is the limit up to a constant. At 2 it is one support vector machine and at
+        infinity one linear program with the penalty ``max |w_i|``; neither drops a feature, unless
+        the refit does.
+    n_features : int, optional
+        Select exactly so many: the steps end before fewer are left, and of those left the
+        heaviest are taken.
+    start : {"large_C", "identity"}, default="large_C"
+        Begin at 1024 C, where many features pay, and lower it in stages, with `n_features` until
+        few enough are left; or begin at C, with equal penalties, as published, which may end
+        with none. Where p is 1 or more, so that the problem is convex, both begin at C.
+    refit : bool, default=True
+        Return the machine of least ``number of features + C * hinge losses`` among the one
+        without features and those of the supports met at 16 C, 8 C, 4 C, 2 C, C and below, each
+        without a penalty on its weights; of the best, features are dropped one by one while this
+        pays. Otherwise return the point at which the steps end.
+    tol : float, default=1e-06
+        A stage ends when no weight changes by more than this part of the largest.
+    max_iter : int, default=100
+        Most steps of a stage.
+    scale : bool, default=True
+        Weigh features in units of their pooled within-class standard deviation. With ``p=0`` the
+        first machine and the floor alone depend on units, otherwise all do.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Exactly zero where not selected.
+    intercept_ : ndarray of shape (1,)
+        Of several that are as good, the middle one.
+    objective_ : float
+        Number of features plus C times the sum of hinge losses, of the machine returned.
+    n_iter_ : int
+        Machines on the way to the end, the first one included.
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+        ``result_.steps`` is the history of what the steps descend, over all features that vary.
+        With ``p=0`` a weight below a floor, 1e-6 of the largest of the first machine, counts as
+        the floor; with any p it is zero for good. It never rises within a stage.
+
+    Raises
+    ------
+    SubproblemError
+        If the first machine or the refit cannot be verified. A later step that is not is not
+        taken, with a warning.
+
+    Notes
+    -----
+    Each step solves a quadratic program of N rows and the k features that are left: O(N^2 k + N^3)
+    or, if rows are more than features, O(N k^2) for each of its own steps, beside O(N n) for
+    units. Equal rows are one row, of the sum of their weights. The search takes ten stages, or
+    seven runs, and a linear program of N variables for each support that is small enough to pay;
+    then k of them for each of the k features of the best that is dropped. Of several machines of
+    the support with the same loss, as where rows can be separated, the refit returns that of the
+    widest margin.
+
+    Where weights have settled, each that is left meets ``w_j sum_i a_i y_i x_ij = 2``, with the
+    multipliers a from 0 to C: leaving any k of them out would cost at least 2 k in hinge losses,
+    twice what the number of features asks for.
+
+    References
+    ----------
+    K. Huang, I. King and M. R. Lyu, Direct zero-norm optimization for feature selection,
+    Proceedings of the 8th IEEE International Conference on Data Mining, 2008.
+
+    J. Weston, A. Elisseeff, B. Schoelkopf and M. Tipping, Use of the zero norm with linear models
+    and kernel methods, Journal of Machine Learning Research 3, 1439-1461, 2003.
+
+    Examples
+    --------
+    >>> from fsnotes import ZeroNormSVM, load
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> [ZeroNormSVM(C=C).fit(X, y).n_selected_ for C in (0.1, 0.3)]
+    [3, 7]
+    """
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        p=0.0,
+        n_features=None,
+        start="large_C",
+        refit=True,
+        tol=1e-6,
+        max_iter=100,
+        scale=True,
+    ):
+        self.C = C
+        self.p = p
+        self.n_features = n_features
+        self.start = start
+        self.refit = refit
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels of one kind: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._forget()
+        X, y, sample_weight = self._validated(X, y, sample_weight)
+        X, positive, weights = _counted(X, y == self.classes_[1], sample_weight)
+        for label, some in zip(self.classes_.tolist(), [~positive, positive], strict=True):
+            if not some.any():
+                raise ValueError(
+                    f"class {label!r} has only rows of weight zero; pass positive weights for some"
+                )
+        return self._fit(*_merged(X, positive, weights))
+
+    def _prepared(self, X, positive, weights):
+        """Features that vary, and a point amid the classes; sets ``scale_``."""
+        moments = ClassMoments.from_data(X, positive, weights, classes=[False, True])
+        _, unit = self._units(moments, moments.variances())
+        used = np.flatnonzero(unit)
+        return used, moments.means_[:, used].mean(axis=0)
+
+    def _check_parameters(self):
+        check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
+        if not (isinstance(self.p, float) and np.isposinf(self.p)):
+            check_real("p", self.p, 0, most=2)
+        if self.n_features is not None:
+            check_count("n_features", self.n_features)
+        if not isinstance(self.start, str) or self.start not in ("large_C", "identity"):
+            raise ValueError(f'start={self.start!r}; pass "large_C" or "identity"')
+        check_bool("refit", self.refit)
+        check_real("tol", self.tol, 0)
+        check_count("max_iter", self.max_iter)
+        check_bool("scale", self.scale)
+
+    def _fit(self, X, positive, weights):
+        used, center = self._prepared(X, positive, weights)
+        # columns one after the other, since most steps need a few of them
+        Z = ((X.T[used] - center[:, None]) / self.scale_[used, None]).T
+        rows = Rows(Z, np.where(positive, 1.0, -1.0), weights)
+        main, runs = self._runs(rows)
+        self.n_iter_ = main.end
+        program = _Unpenalized(rows)
+        scaled, offset, counts = self._chosen(rows, program, main, runs)
+        self.coef_ = np.zeros((1, self.n_features_in_))
+        self.coef_[0, used] = scaled / self.scale_[used]
+        self.intercept_ = np.array([offset - self.coef_[0, used] @ center])
+        self.objective_ = float(np.count_nonzero(scaled) + self.C * rows.hinge(scaled, offset))
+        gap = max(main.result.duality_gap, program.gap)
+        self.result_ = replace(main.result, duality_gap=gap, counts=counts)
+        return self
+
+    # ------------------------------------------------------------ runs
+
+    def _runs(self, rows):
+        """The run that ends at C, and all whose supports are compared."""
+        if rows.n_features == 0:
+            nothing = Run(rows, self.p, self._least(rows))
+            nothing.result = solved(self.C * rows.hinge_of_nothing())
+            return nothing, [nothing]
+        if self.p in (2, np.inf):
+            main = self._one_machine(rows)
+            return main, [main]
+        below = [self.C / 2**k for k in range(1, HALVES + 1)]
+        # a power of 1 or more is convex: stages would only drop weights that are wanted again
+        if self.start == "large_C" and self.p < 1:
+            prices = [m * self.C for m in DESCENT if m == 1 or m * self.C <= DEAREST]
+            main = self._run(rows, prices + below * (self.n_features is not None))
+            if self.refit and self.n_features is None:
+                main.go_on([m * self.C for m in BELOW], self.tol, self.max_iter)
+            return main, [main]
+        lowered = self.start == "large_C" and self.n_features is not None
+        main = self._run(rows, [self.C] + below * lowered)
+        others = SEARCH if self.refit else ()
+        return main, [main] + [self._run(rows, [m * self.C], aside=True) for m in others]
+
+    def _least(self, rows):
+        return 0 if self.n_features is None else min(int(self.n_features), rows.n_features)
+
+    def _one_machine(self, rows):
+        run = Run(rows, self.p, self._least(rows))
+        if self.p == 2:
+            run.begin([self.C])
+            run.result = solved(run.margin.objective, duality_gap=float(run.margin.duality_gap))
+        else:
+            weights, objective, gap = rows.flattest(self.C)
+            run.visited.append((self.C, weights))
+            run.result = solved(objective, duality_gap=gap)
+        run.end = 1
+        return run
+
+    def _run(self, rows, prices, aside=False):
+        """Steps through these prices of errors; a run aside only looks for supports."""
+        run = Run(rows, self.p, self._least(rows))
+        prices = run.begin(prices)
+        run.result = run.go_on(prices, self.tol, self.max_iter)
+        run.end = len(run.visited)
+        if not aside:
+            self._warn_of_end(run)
+        return run
+
+    def _warn_of_end(self, run):
+        if run.result.status == "stalled":
+            message = (
+                f"a step was not solved to verified accuracy, so the point before it is kept: "
+                f"{run.unsolved}"
+            )
+        elif run.result.status == "max_iter":
+            message = (
+                f"not converged in {self.max_iter} steps: the last changed the weights by "
+                f"{run.result.steps[-1].change:.1e}, more than tol={self.tol:g}; raise max_iter or "
+                "tol"
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=6)
+
+    # ------------------------------------------------------------ what is returned
+
+    def _chosen(self, rows, program, main, runs):
+        """Weights, offset and counts of work."""
+        end = main.visited[main.end - 1][1] if main.end else np.zeros(rows.n_features)
+        if self.n_features is not None:
+            weights, offset = self._of_size(rows, program, end, runs)
+        elif self.refit:
+            weights, offset = self._refitted(rows, program, runs)
+        else:
+            weights, offset = self._as_they_end(rows, end)
+        if rows.n_features > 1 and weights.all() and self.n_features is None:
+            self._warn_of_all(rows.n_features)
+        counts = {}
+        for found in (*(run.counts for run in runs), program.counts):
+            for kind, count in found.items():
+                counts[kind] = counts.get(kind, 0) + int(count)
+        return weights, offset, counts
+
+    def _refitted(self, rows, program, runs):
+        """The best machine of the supports met, or none."""
+        best = Candidate(rows, self.C, np.zeros(rows.n_features))
+        pays = np.inf, 0  # the least C at which a support does, and its size
+        for run in runs:
+            chain = program.chain()
+            for chosen in run.supports():
+                if len(chosen) >= best.objective and pays[0] < np.inf:
+                    break
+                found = Candidate(rows, self.C, chain.solve(chosen))
+                pays = min(pays, (found.pays_from(), found.size))
+                if found.objective < best.objective:
+                    best = found
+        if best.size:
+            best = program.fewer(best)
+            best = Candidate(rows, self.C, program.widest(best, np.flatnonzero(best.weights)))
+        elif rows.n_features:
+            words = "none of the supports met on the way pays"
+            if pays[0] < np.inf:
+                words += f"; the best, of {pays[1]} features, does from C={pays[0]:.4g}"
+            self._warn_of_collapse(words)
+        return best.weights, best.offset
+
+    def _as_they_end(self, rows, end):
+        if rows.n_features and not end.any():
+            self._warn_of_collapse("the weights have gone to zero")
+        return end, rows.offset(end)
+
+    def _of_size(self, rows, program, end, runs):
+        """The machine of the heaviest features, as many as are asked for."""
+        size = self._least(rows)
+        if not self.refit:
+            weights = heaviest(end, size)
+        else:
+            sets = dict.fromkeys(s for run in runs for s in run.supports_of(size))
+            machines = [Candidate(rows, self.C, program.chain().solve(np.array(s))) for s in sets]
+            # a machine may have zeros, its set has not
+            loss, best = min(((m.hinge, k) for k, m in enumerate(machines)), default=(np.inf, None))
+            weights = np.zeros(rows.n_features)
+            if best is not None:
+                chosen = np.array(list(sets)[best])
+                weights = program.widest(machines[best], chosen)
+        found = np.count_nonzero(weights)
+        if found < self.n_features:
+            self._warn_of_fewer(rows, found)
+        return weights, rows.offset(weights)
+
+    def _warn_of_collapse(self, what):
+        start = ', start="large_C"' if self.start == "identity" else ""
+        refit = "" if self.refit else ", refit=True"
+        warnings.warn(
+            f"C={self.C:g} is too small to select a feature: {what}; pass a larger C{start}{refit} "
+            "or n_features=",
+            SelectionWarning,
+            stacklevel=6,
+        )
+
+    def _warn_of_all(self, count):
+        remedy = "a smaller C"
+        if self.p >= 1:
+            remedy += ", p=0"
+        if not self.refit:
+            remedy += ", refit=True"
+        warnings.warn(
+            f"none of {count} features is dropped at C={self.C:g}; pass {remedy} or n_features= "
+            "if fewer are wanted",
+            SelectionWarning,
+            stacklevel=5,
+        )
+
+    def _warn_of_fewer(self, rows, found):
+        if self.n_features > rows.n_features:
+            why = f"only {rows.n_features} vary"
+        else:
+            why = f"only {found} have a weight; pass a larger C"
+        warnings.warn(
+            f"n_features={self.n_features}, but {why}; {found} are returned",
+            SelectionWarning,
+            stacklevel=6,
+        )
+
+    def _promises(self):
+        return [
+            f"features + C (sum of hinge losses): {self.objective_:.6g} at C={self.C:g}",
+            "no promise for new data",
+        ]
+
+
+def _merged(X, positive, weights):
+    """Equal rows as one, as `_distinct`, of which a few columns know the order of most data."""
+    columns = X[:, -ORDERING:]
+    order = np.lexsort(columns.T)
+    columns = columns[order]
+    if (columns[1:] != columns[:-1]).any(axis=1).all():
+        return X[order], positive[order], weights[order]
+    return _distinct(X, positive, weights)
+
+
+def heaviest(weights, size):
+    """Weights of which all but so many are zero."""
+    chosen = np.argsort(-abs(weights), kind="stable")[:size]
+    kept = np.zeros(len(weights))
+    kept[chosen] = weights[chosen]
+    return kept
+
+
+class Rows:
+    """Rows, their signs and their weights, and the sum of hinge losses of a machine on them."""
+
+    def __init__(self, Z, signs, shares):
+        self.Z, self.signs, self.shares = Z, signs, shares
+        self.n_features, self.count = Z.shape[1], shares.sum()
+        self.machine = SoftMargin(Z, signs, shares)
+
+    def scores(self, weights):
+        live = np.flatnonzero(weights)
+        return self.Z[:, live] @ weights[live]
+
+    def offset(self, weights):
+        """Offset of least loss; the middle one if there are several."""
+        # the loss is piecewise linear in the offset: each row adds its share to the slope
+        kinks = self.signs - self.scores(weights)
+        order = np.argsort(kinks, kind="stable")
+        slopes = np.cumsum(self.shares[order]) - self.shares @ (self.signs > 0)
+        slack = 1e-12 * self.shares.sum()
+        ends = np.searchsorted(slopes, [-slack, slack]).clip(max=len(order) - 1)
+        return float(kinks[order[ends]].mean())
+
+    def hinge(self, weights, offset):
+        margins = self.signs * (self.scores(weights) + offset)
+        return float(self.shares @ np.maximum(0, 1 - margins))
+
+    def least_hinge(self, weights):
+        return self.hinge(weights, self.offset(weights))
+
+    def hinge_of_nothing(self):
+        positive = self.shares @ (self.signs > 0)
+        return 2 * float(min(positive, self.shares.sum() - positive))
+
+    def flattest(self, C):
+        """Weights of least ``max |w_i| + C * hinge losses``, the value and its duality gap."""
+        N, n = self.Z.shape
+        rows = self.Z * self.signs[:, None]
+        # weights are t - d with d from 0 to 2 t, so that half of their bounds are the variables'
+        costs = np.concatenate([np.zeros(n), [1, 0], C * self.shares])
+        margins = np.hstack([rows, -rows.sum(axis=1)[:, None], -self.signs[:, None], -np.eye(N)])
+        widths = np.hstack([np.eye(n), np.full((n, 1), -2.0), np.zeros((n, N + 1))])
+        limits = np.append(-np.ones(N), np.zeros(n))
+        bounds = [(0, None)] * (n + 1) + [(None, None)] + [(0, None)] * N
+        found = linprog(costs, np.vstack([margins, widths]), limits, bounds=bounds, method="highs")
+        if found.x is None:
+            raise SubproblemError(f"the linear program was not solved: {found.message}")
+        weights = found.x[n] - found.x[:n]
+        objective = abs(weights).max() + C * self.least_hinge(weights)
+        multipliers = np.clip(-found.ineqlin.marginals[:N], 0, C * self.shares)
+        sums = np.array([multipliers @ (self.signs == sign) for sign in (-1, 1)])
+        parts = sums.min() / np.where(sums > 0, sums, 1)
+        multipliers *= np.where(self.signs > 0, parts[1], parts[0])
+        bound = multipliers.sum() / max(1.0, abs(multipliers @ rows).sum())
+        gap = max(0.0, float(1 - bound / objective))
+        if gap > GAP:
+            raise SubproblemError(
+                f"the linear program was not solved: duality gap {gap:.1e}, more than {GAP:g}; "
+                "pass a smaller C, or scale=True"
+            )
+        return weights, float(objective), gap
+
+
+@dataclass
+class Run:
+    """A sequence of machines, each penalised by the weights of the last.
+
+    Attributes
+    ----------
+    rows : Rows
+    p : float
+    least : int
+        A step that leaves fewer features ends the run.
+    visited : list of tuple
+        C and weights of each machine.
+    """
+
+    rows: Rows
+    p: float
+    least: int = 0
+    visited: list = field(default_factory=list)
+    counts: dict = field(default_factory=lambda: {"quadratic program": 0})
+    margin: object = None
+    floor: float = 0.0
+    largest_gap: float = 0.0
+    ended: bool = False
+    unsolved: Exception | None = None
+    result: object = None
+    end: int = 0
+
+    def begin(self, prices):
+        """Solve for equal penalties at the first price that can be; the prices from there on."""
+        for place, C in enumerate(prices):
+            try:
+                weights = self.solve(np.ones(self.rows.n_features), C)
+            except SubproblemError:
+                if place == len(prices) - 1:
+                    raise
+                continue
+            self.floor = FLOOR * abs(weights).max(initial=0)
+            self.visited.append((C, self.floored(weights)))
+            return prices[place:]
+
+    def solve(self, sizes, C):
+        self.margin = self.rows.machine.solve(sizes, C, start=self.margin)
+        self.counts["quadratic program"] += 1
+        for kind, count in self.margin.counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + count
+        self.largest_gap = max(self.largest_gap, float(self.margin.duality_gap))
+        return self.margin.weights
+
+    def floored(self, weights):
+        return np.where(abs(weights) > self.floor, weights, 0)
+
+    def go_on(self, prices, tol, max_iter):
+        """Steps at one price after the other; their history."""
+        with warnings.catch_warnings():
+            # of a stage on the way, or a run aside, it is nobody's concern
+            warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
+            _, result = stages(self.stages(prices), self.visited[-1][1], tol=tol, max_iter=max_iter)
+        status = result.status if self.unsolved is None else "stalled"
+        return replace(result, status=status, duality_gap=self.largest_gap)
+
+    def stages(self, prices):
+        for C in prices:
+            self.unsolved = None
+            yield Reweighted(self, C)
+            if self.ended:
+                return
+
+    def supports(self):
+        """The supports met, the smallest first, and of one size the last first."""
+        met = dict.fromkeys(tuple(np.flatnonzero(w)) for _, w in reversed(self.visited))
+        return sorted((np.array(s) for s in met if s), key=len)
+
+    def supports_of(self, size):
+        """The heaviest features of each machine that has so many, the last first, as tuples."""
+        for _, weights in reversed(self.visited):
+            kept = heaviest(weights, size)
+            if np.count_nonzero(kept) == size:
+                yield tuple(np.flatnonzero(kept))
+
+
+class Reweighted:
+    """``C * hinge losses + (2 / p) sum |w|**p``, for `majorize_minimize`.
+
+    With ``p = 0``, ``2 sum log |w|``, where weights below the floor count as the floor.
+    """
+
+    def __init__(self, run, C):
+        self.run, self.C = run, C
+        self.measured = None, np.nan, np.nan
+
+    def value(self, weights):
+        return self.measure(weights)[0]
+
+    def measure(self, weights, hinge=None):
+        """The value, and a rise that is no more than rounding."""
+        if self.measured[0] is not weights:
+            loss = self.C * (self.run.rows.least_hinge(weights) if hinge is None else hinge)
+            penalties = self.penalties(weights)
+            rounding = SAME * (loss + abs(penalties).sum()) + ROUNDED * self.C * self.run.rows.count
+            self.measured = weights, float(loss + penalties.sum()), float(rounding)
+        return self.measured[1:]
+
+    def penalties(self, weights):
+        p, floor = self.run.p, self.run.floor
+        if p > 0:
+            return 2 / p * abs(weights) ** p
+        # where all is zero from the start, nothing is measured
+        return 2 * np.log(np.maximum(abs(weights), floor)) if floor > 0 else np.zeros(1)
+
+    def tangent(self, weights):
+        """Sizes of columns with which ``|u|_2^2`` for ``w = sizes * u`` lies above the penalty."""
+        return abs(weights) ** (1 - self.run.p / 2)
+
+    def minimize(self, sizes, weights):
+        """The machine on these columns; a step that is not verified is not taken."""
+        run = self.run
+        if run.ended or not weights.any():
+            return weights
+        value, rounding = self.measure(weights)
+        try:
+            new = self.dropped(sizes, value)
+        except SubproblemError as error:
+            run.unsolved = error
+            return weights
+        if np.count_nonzero(new) < run.least:
+            run.ended = True
+            return weights
+        if value < self.measure(new)[0] <= value + rounding:
+            return weights  # no gain but for rounding
+        run.visited.append((self.C, new))
+        return new
+
+    def dropped(self, sizes, value):
+        """The next weights, without those below the floor.
+
+        Where errors are dear, even these matter. Then the others are found anew without them, and
+        where that costs more than it gains, nothing is dropped in this step.
+        """
+        run = self.run
+        found = run.solve(sizes, self.C)
+        new = run.floored(found)
+        if np.count_nonzero(new) == np.count_nonzero(found):
+            self.measure(new, run.margin.hinge)
+            return new
+        if self.measure(new)[0] <= value:
+            return new
+        again = run.floored(run.solve(np.where(new != 0, sizes, 0), self.C))
+        if self.measure(again)[0] <= value:
+            return again
+        return min((new, again, found), key=lambda weights: self.measure(weights)[0])
+
+
+class Candidate:
+    """A machine, its best offset, and the number of features plus C times the hinge losses."""
+
+    def __init__(self, rows, C, weights):
+        self.rows, self.C, self.weights = rows, C, weights
+        self.size = int(np.count_nonzero(weights))
+        self.offset = rows.offset(weights)
+        self.hinge = rows.hinge(weights, self.offset)
+        self.objective = self.size + C * self.hinge
+
+    def pays_from(self):
+        """The C from which the machine is better than none."""
+        saved = self.rows.hinge_of_nothing() - self.hinge
+        return self.size / saved if saved > 0 else np.inf
+
+
+class _Unpenalized:
+    """Machines of least hinge loss on some of the features."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.counts = {"linear program": 0, "pivot": 0}
+        self.gap = 0.0
+
+    def chain(self):
+        return _Chain(self)
+
+    def fewer(self, best):
+        """A candidate without features that do not pay, left out one by one."""
+        while best.size:
+            chosen = np.flatnonzero(best.weights)
+            chain = self.chain()
+            chain.solve(chosen)
+            losses = np.array([chain.loss_without(j) for j in chosen])
+            left = np.delete(chosen, losses.argmin())
+            found = Candidate(best.rows, best.C, self.chain().solve(left))
+            if found.objective >= best.objective:
+                break
+            best = found
+        return best
+
+    def widest(self, candidate, chosen):
+        """Weights of least loss on the chosen features; of several, those of least norm.
+
+        There are several where rows can be separated, or fewer features than chosen have a weight.
+        """
+        rows = self.rows
+        if candidate.hinge <= 1e-9 * rows.count or candidate.size < len(chosen):
+            found = self.least(chosen, candidate.C)
+            if found is not None and found.hinge <= candidate.hinge + 1e-8 * rows.count:
+                candidate = found
+        self.verify(candidate, chosen)
+        return candidate.weights
+
+    def least(self, chosen, C):
+        """The machine with a price of errors that allows none but where it has to, or None."""
+        rows, sizes = self.rows, np.zeros(self.rows.n_features)
+        sizes[chosen] = 1
+        try:
+            margin = rows.machine.solve(sizes, HARD)
+        except SubproblemError:
+            return None
+        scores = rows.scores(margin.weights) + margin.offset
+        shortest = (rows.signs * scores).min() - 8 * np.finfo(float).eps * abs(scores).max()
+        longer = 1 / shortest if NEARLY < shortest < 1 else 1.0
+        return Candidate(rows, C, longer * margin.weights)
+
+    def verify(self, candidate, chosen):
+        """Raise unless the loss is the least on the chosen features, up to a small part of it."""
+        chain = self.chain()
+        chain.solve(chosen)
+        lack = candidate.C * max(candidate.hinge - chain.bound(candidate), 0.0)
+        self.gap = float(lack / candidate.objective) if lack > 0 else 0.0
+        if not self.gap <= GAP:
+            raise SubproblemError(
+                f"the refit was not solved: duality gap {self.gap:.1e}, more than {GAP:g}; pass a "
+                f"smaller C than {candidate.C:g}, scale=True or refit=False"
+            )
+
+
+class _Chain:
+    """The same for supports that grow, each from the solution of the last."""
+
+    def __init__(self, program):
+        self.program, self.joined, self.model = program, [], None
+
+    def solve(self, chosen):
+        rows = self.program.rows
+        if self.model is None or not set(self.joined) <= set(chosen.tolist()):
+            self.model, self.joined = _Model(rows.shares), []
+            self.model.add(rows.signs[None], np.zeros(1))
+        new = np.setdiff1d(chosen, self.joined)
+        self.model.add((rows.Z[:, new] * rows.signs[:, None]).T, np.zeros(len(new)))
+        self.joined += new.tolist()
+        self.run()
+        weights = np.zeros(rows.n_features)
+        weights[self.joined] = -self.model.duals()[1:]
+        large = abs(weights) > 1e-9 * abs(weights).max(initial=0)
+        return np.where(large, weights, 0)
+
+    def loss_without(self, feature):
+        """Least hinge loss if a feature of the support has no weight."""
+        place = 1 + self.joined.index(feature)
+        self.model.highs.changeRowBounds(place, -np.inf, np.inf)
+        self.run()
+        loss = self.model.columns().sum()
+        self.model.highs.changeRowBounds(place, 0.0, 0.0)
+        return loss
+
+    def bound(self, candidate):
+        """What no machine nearby gets below, from the multipliers; nor does any get below 0.
+
+        Nearby are machines of at most ten times the size of the candidate, since the equations of
+        the multipliers hold but for rounding.
+        """
+        rows = self.program.rows
+        multipliers = np.clip(self.model.columns(), 0, rows.shares) * rows.signs
+        pulls = abs(rows.Z[:, self.joined].T @ multipliers) @ abs(candidate.weights[self.joined])
+        off = pulls + abs(multipliers.sum() * candidate.offset)
+        return max(abs(multipliers).sum() - 10 * off, 0.0)
+
+    def run(self):
+        before = self.model.pivots
+        self.model.run()
+        self.program.counts["linear program"] += 1
+        self.program.counts["pivot"] += self.model.pivots - before
