@@ -5,15 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fsnotes.base import BinaryClassifier
 from fsnotes.bounds import HELD, fewest_features
 from fsnotes.chebyshev import MPM, BoundedMachine, heavy
-from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.checks import check_count, check_real
 from fsnotes.cones import Solution
 from fsnotes.errors import SubproblemError
+from fsnotes.kernels import KernelClassifier
 from fsnotes.mm import Result, majorize_minimize
 from fsnotes.moments import ClassMoments
 from fsnotes.surrogates import Exponential, check_surrogate
@@ -21,8 +19,6 @@ from fsnotes.surrogates import Exponential, check_surrogate
 __all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
 
 DEFAULT_ALPHA = 5.0
-KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2", "linear")
-SHIFT_INVARIANT = ("rbf", "laplacian")
 LEAST_COST = 1e-6  # of the largest
 
 
@@ -300,7 +296,7 @@ def check_steps(estimator):
         )
 
 
-class KernelMPM(BinaryClassifier):
+class KernelMPM(KernelClassifier):
     """Minimax probability machine in the columns of a kernel matrix.
 
     The features are the kernel's values at the training points, so the machine is a sum of kernel
@@ -359,13 +355,9 @@ class KernelMPM(BinaryClassifier):
         return MPM(ridge=ridge, scale=False)
 
     def _check_parameters(self):
-        check_bool("scale", self.scale)
-        if not callable(self.kernel) and self.kernel not in KERNELS:
-            allowed = ", ".join(f'"{name}"' for name in KERNELS)
-            raise ValueError(f"kernel={self.kernel!r}; pass {allowed} or a function of two rows")
-        for name in ("gamma", "ridge"):
-            if getattr(self, name) is not None:
-                check_real(name, getattr(self, name), 0, open_at=0 if name == "gamma" else None)
+        super()._check_parameters()
+        if self.ridge is not None:
+            check_real("ridge", self.ridge, 0)
 
     def fit(self, X, y, sample_weight=None):
         """Fit to data.
@@ -384,28 +376,8 @@ class KernelMPM(BinaryClassifier):
         """
         self._check_parameters()
         self._forget()
-        X, y, sample_weight = self._validated(X, y, sample_weight)
-        rows = ClassMoments.from_data(X, y, sample_weight, classes=self.classes_)
-        for label, count in zip(self.classes_.tolist(), rows.counts_, strict=True):
-            if count == 0:
-                raise ValueError(
-                    f"class {label!r} has no rows, or only rows of weight zero; pass positive "
-                    "weights for some"
-                )
-        self._units(rows, rows.variances())
-        self.gamma_ = 1 / X.shape[1] if self.gamma is None else float(self.gamma)
-        # equal rows are one point, and rows that count for nothing are none
-        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-        counted = np.flatnonzero(weights)
-        points = np.sort(counted[np.unique(X[counted], axis=0, return_index=True)[1]])
-        # distances do not depend on the origin, but their rounding does
-        self._origin = X[points].mean(axis=0) if self.kernel in SHIFT_INVARIANT else 0.0
-        values = self._kernel(X, X[points])
-        if not np.isfinite(values).all():
-            raise ValueError(
-                f"kernel={self.kernel!r} has values that are not finite on these rows; pass "
-                "another, or scale the columns"
-            )
+        X, y, sample_weight, points = self._take_rows(X, y, sample_weight)
+        values = self._columns(X, points)
         columns = ClassMoments.from_data(values, y, sample_weight, classes=self.classes_)
         if self.ridge is None:
             shares = columns.weights_ / columns.weights_.sum()
@@ -425,27 +397,6 @@ class KernelMPM(BinaryClassifier):
         """Attributes of the machine in the kernel's columns that are this one's too."""
         names = "intercept_ largest_delta_ delta_ worst_case_accuracy_ objective_ result_"
         return names.split()
-
-    def _kernel(self, rows, points):
-        rows, points = ((part - self._origin) / self.scale_ for part in (rows, points))
-        options = {} if callable(self.kernel) else {"gamma": self.gamma_}
-        return pairwise_kernels(rows, points, metric=self.kernel, filter_params=True, **options)
-
-    def decision_function(self, X):
-        """Signed score of each row; above 0 is ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self, "dual_coef_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = self._kernel(X, self.support_vectors_)
-        return values @ self.dual_coef_[0] + self.intercept_[0]
 
 
 class KernelL0MPM(KernelMPM):

@@ -7,12 +7,11 @@ import numpy as np
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.base import SparseClassifier, solved
-from fsnotes.baselines import _counted, _distinct, _Model
+from fsnotes.base import solved
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.hinge import LARGEST_C, DualModel, HingeClassifier, distinct
 from fsnotes.mm import stages
-from fsnotes.moments import ClassMoments
 from fsnotes.svm import SoftMargin
 
 __all__ = ["ZeroNormSVM"]
@@ -22,7 +21,6 @@ DESCENT = (1024, 256, 64, 16, 8, 4, 2, 1)  # times C, the stages from a large on
 BELOW = (1 / 2, 1 / 4)  # times C, where the search for a support goes on
 SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal penalties search
 HALVES = 30  # of C at most, until a number of features is reached
-LARGEST_C = 1e6
 DEAREST = 1e8  # price of errors
 SAME, ROUNDED = 1e-9, 1e-14  # of the parts of a value, and of all prices, what may be rounding
 NEARLY = 0.99  # a margin that is lengthened to 1
@@ -31,7 +29,7 @@ ORDERING = 8  # columns that tell most rows apart
 GAP = 1e-6  # relative duality gap of an answer that counts as verified
 
 
-class ZeroNormSVM(SparseClassifier):
+class ZeroNormSVM(HingeClassifier):
     """Few features by reweighting: the number of features plus C times the sum of hinge losses.
 
     Each step is a support vector machine with the penalty ``sum w_i**2 / w_old_i**2``, found as
@@ -147,39 +145,6 @@ class ZeroNormSVM(SparseClassifier):
         self.max_iter = max_iter
         self.scale = scale
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels of one kind: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two equal rows.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        self._forget()
-        X, y, sample_weight = self._validated(X, y, sample_weight)
-        X, positive, weights = _counted(X, y == self.classes_[1], sample_weight)
-        for label, some in zip(self.classes_.tolist(), [~positive, positive], strict=True):
-            if not some.any():
-                raise ValueError(
-                    f"class {label!r} has only rows of weight zero; pass positive weights for some"
-                )
-        return self._fit(*_merged(X, positive, weights))
-
-    def _prepared(self, X, positive, weights):
-        """Features that vary, and a point amid the classes; sets ``scale_``."""
-        moments = ClassMoments.from_data(X, positive, weights, classes=[False, True])
-        _, unit = self._units(moments, moments.variances())
-        used = np.flatnonzero(unit)
-        return used, moments.means_[:, used].mean(axis=0)
-
     def _check_parameters(self):
         check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
         if not (isinstance(self.p, float) and np.isposinf(self.p)):
@@ -194,7 +159,9 @@ class ZeroNormSVM(SparseClassifier):
         check_bool("scale", self.scale)
 
     def _fit(self, X, positive, weights):
-        used, center = self._prepared(X, positive, weights)
+        X, positive, weights = _merged(X, positive, weights)
+        used, _, center = self._prepared(X, positive, weights)
+        center = center[used]
         # columns one after the other, since most steps need a few of them
         Z = ((X.T[used] - center[:, None]) / self.scale_[used, None]).T
         rows = Rows(Z, np.where(positive, 1.0, -1.0), weights)
@@ -383,13 +350,13 @@ class ZeroNormSVM(SparseClassifier):
 
 
 def _merged(X, positive, weights):
-    """Equal rows as one, as `_distinct`, of which a few columns know the order of most data."""
+    """Equal rows as one, as `distinct`, of which a few columns know the order of most data."""
     columns = X[:, -ORDERING:]
     order = np.lexsort(columns.T)
     columns = columns[order]
     if (columns[1:] != columns[:-1]).any(axis=1).all():
         return X[order], positive[order], weights[order]
-    return _distinct(X, positive, weights)
+    return distinct(X, positive, weights)
 
 
 def heaviest(weights, size):
@@ -703,7 +670,7 @@ class _Chain:
     def solve(self, chosen):
         rows = self.program.rows
         if self.model is None or not set(self.joined) <= set(chosen.tolist()):
-            self.model, self.joined = _Model(rows.shares), []
+            self.model, self.joined = DualModel(rows.shares), []
             self.model.add(rows.signs[None], np.zeros(1))
         new = np.setdiff1d(chosen, self.joined)
         self.model.add((rows.Z[:, new] * rows.signs[:, None]).T, np.zeros(len(new)))

@@ -839,8 +839,8 @@ def test_a_refit_that_is_not_verified_is_none(monkeypatch):
     X, y = load("pima", return_X_y=True)
     for what, part in (("columns", 0.999), ("duals", 1.01)):
         with pytest.MonkeyPatch.context() as patch:
-            true = getattr(em._Model, what)
-            patch.setattr(em._Model, what, lambda m, true=true, part=part: part * true(m))
+            true = getattr(em.DualModel, what)
+            patch.setattr(em.DualModel, what, lambda m, true=true, part=part: part * true(m))
             with pytest.raises(SubproblemError, match="refit was not solved: duality gap.*refit=F"):
                 ZeroNormSVM(C=0.3).fit(X, y)
 

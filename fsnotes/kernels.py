@@ -1,0 +1,84 @@
+"""What kernel machines share: they select points, rows whose kernel functions they add up."""
+
+import numpy as np
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fsnotes.base import BinaryClassifier
+from fsnotes.checks import check_bool, check_real
+from fsnotes.moments import ClassMoments
+
+__all__ = ["KernelClassifier"]
+
+KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2", "linear")
+SHIFT_INVARIANT = ("rbf", "laplacian")
+
+
+class KernelClassifier(BinaryClassifier):
+    """A sum of kernel functions at some of the training points.
+
+    A subclass has the parameters ``kernel``, ``gamma`` and ``scale``, and sets in `fit`, after
+    `_take_rows`, ``support_``, ``support_vectors_``, ``dual_coef_`` and ``intercept_``.
+    """
+
+    def _check_parameters(self):
+        check_bool("scale", self.scale)
+        if not callable(self.kernel) and self.kernel not in KERNELS:
+            allowed = ", ".join(f'"{name}"' for name in KERNELS)
+            raise ValueError(f"kernel={self.kernel!r}; pass {allowed} or a function of two rows")
+        if self.gamma is not None:
+            check_real("gamma", self.gamma, 0, open_at=0)
+
+    def _take_rows(self, X, y, sample_weight):
+        """Rows, labels, their weights if any, and places of the distinct rows that count.
+
+        Sets ``classes_``, ``scale_`` and ``gamma_``.
+        """
+        X, y, sample_weight = self._validated(X, y, sample_weight)
+        rows = ClassMoments.from_data(X, y, sample_weight, classes=self.classes_)
+        for label, count in zip(self.classes_.tolist(), rows.counts_, strict=True):
+            if count == 0:
+                raise ValueError(
+                    f"class {label!r} has no rows, or only rows of weight zero; pass positive "
+                    "weights for some"
+                )
+        self._units(rows, rows.variances())
+        self.gamma_ = 1 / X.shape[1] if self.gamma is None else float(self.gamma)
+        # equal rows are one point, and rows that count for nothing are none
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        counted = np.flatnonzero(weights)
+        points = np.sort(counted[np.unique(X[counted], axis=0, return_index=True)[1]])
+        # distances do not depend on the origin, but their rounding does
+        self._origin = X[points].mean(axis=0) if self.kernel in SHIFT_INVARIANT else 0.0
+        return X, y, sample_weight, points
+
+    def _columns(self, X, points):
+        """Values of the kernel at all rows, one column a point."""
+        values = self._kernel(X, X[points])
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} has values that are not finite on these rows; pass "
+                "another, or scale the columns"
+            )
+        return values
+
+    def _kernel(self, rows, points):
+        rows, points = ((part - self._origin) / self.scale_ for part in (rows, points))
+        options = {} if callable(self.kernel) else {"gamma": self.gamma_}
+        return pairwise_kernels(rows, points, metric=self.kernel, filter_params=True, **options)
+
+    def decision_function(self, X):
+        """Signed score of each row; above 0 is ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "dual_coef_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        values = self._kernel(X, self.support_vectors_)
+        return values @ self.dual_coef_[0] + self.intercept_[0]
