@@ -17,9 +17,16 @@ globalThis.pageChecks = (() => {
     return `<${tag}${kind}> "${text.slice(0, 40)}"`;
   }
 
+  const seen = new Map(); // a page has a handful of colours, and asks for them thousands of times
+
   function rgba(text) {
+    if (!seen.has(text)) seen.set(text, measured(text));
+    return seen.get(text);
+  }
+
+  function measured(text) {
     const options = { willReadFrequently: true };
-    const canvas = (rgba.canvas ??= new OffscreenCanvas(1, 1).getContext("2d", options));
+    const canvas = (measured.canvas ??= new OffscreenCanvas(1, 1).getContext("2d", options));
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = text;
     canvas.fillRect(0, 0, 1, 1);
