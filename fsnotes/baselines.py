@@ -1,6 +1,7 @@
 """What the papers compare with."""
 
 import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -9,12 +10,25 @@ from sklearn.svm import SVC
 from fsnotes.base import MomentClassifier, feasible_bound, solved
 from fsnotes.bounds import HELD, delta, kappa, minimax
 from fsnotes.checks import check_bool, check_bound, check_count, check_real
+from fsnotes.em import FLOOR, HALVES, Reweighted, Rows, Run, heaviest
 from fsnotes.errors import SelectionWarning, SubproblemError
-from fsnotes.hinge import LARGEST_C, HingeClassifier, HingeProgram, distinct
+from fsnotes.hinge import (
+    BATCH,
+    GAP,
+    LARGEST_C,
+    LOST,
+    DualModel,
+    HingeClassifier,
+    HingeProgram,
+    distinct,
+)
+from fsnotes.surrogates import Exponential
 
-__all__ = ["GreedyMPM", "L1SVM"]
+__all__ = ["AROM", "FSV", "GreedyMPM", "L1SVM", "SVMRanking"]
 
 REFIT_STEPS = 10**6
+LEAST_COST = 1e-7  # of a weight, as a part of what it costs at 0
+CANCELLED = 1e-12  # of the terms of a sum, what is left of it by rounding
 
 
 class L1SVM(HingeClassifier):
@@ -147,6 +161,653 @@ class L1SVM(HingeClassifier):
     def _promises(self):
         return [
             f"|w|_1 + C (mean hinge loss) before the refit: {self.objective_:.6g} at C={self.C:g}",
+            "no promise for new data",
+        ]
+
+
+class HingeSelector(HingeClassifier):
+    """Features by the weights in which some steps end, and a soft-margin machine of them.
+
+    A subclass has the parameters ``C``, ``n_features`` and ``refit`` and a method ``_end(rows)``
+    that returns weights in the units of selection and sets ``objective_`` and ``result_``.
+    """
+
+    def _check_parameters(self):
+        check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
+        if self.n_features is not None:
+            check_count("n_features", self.n_features)
+        check_bool("refit", self.refit)
+        check_bool("scale", self.scale)
+
+    def _fit(self, X, positive, weights):
+        X, positive, weights = distinct(X, positive, weights)
+        used, _, center = self._prepared(X, positive, weights)
+        center = center[used]
+        # columns one after the other, since most steps need a few of them
+        Z = ((X.T[used] - center[:, None]) / self.scale_[used, None]).T
+        rows = Rows(Z, np.where(positive, 1.0, -1.0), weights)
+        end = self._end(rows, used)
+        scaled = heaviest(end, self._size(rows))
+        if self.refit and scaled.any():
+            margin = rows.machine.solve((scaled != 0).astype(float), self.C)
+            scaled = margin.weights
+            gap = max(self.result_.duality_gap, float(margin.duality_gap))
+            self.result_ = replace(self.result_, duality_gap=gap)
+        self._warn_of_number(rows.n_features, np.count_nonzero(scaled))
+        self.coef_ = np.zeros((1, self.n_features_in_))
+        self.coef_[0, used] = scaled / self.scale_[used]
+        self.intercept_ = np.array([rows.offset(scaled) - self.coef_[0, used] @ center])
+        return self
+
+    def _size(self, rows):
+        """The most features that may be selected."""
+        return rows.n_features if self.n_features is None else int(self.n_features)
+
+    _larger = "a larger C"
+    _raised_to = None  # the largest C tried, where it is raised until features are enough
+
+    def _warn_of_number(self, count, found):
+        """Where nothing is selected, nothing is dropped, or fewer are found than asked for."""
+        if self.n_features is not None and found < self.n_features:
+            if self.n_features > count:
+                why = f"only {count} vary"
+            elif self._raised_to is None:
+                why = f"only {found} have a weight; pass a larger C"
+            else:
+                why = f"only {found} have a weight at any C tried, up to {self._raised_to:.4g}"
+            words = f"n_features={self.n_features}, but {why}; {found} are returned"
+        elif self.n_features is None and count and not found:
+            words = (
+                f"C={self.C:g} is too small to select a feature: the weights have gone to zero; "
+                f"pass {self._larger} or n_features="
+            )
+        elif self.n_features is None and found == count > 1:
+            words = (
+                f"none of {count} features is dropped at C={self.C:g}; pass a smaller C or "
+                "n_features= if fewer are wanted"
+            )
+        else:
+            return
+        warnings.warn(words, SelectionWarning, stacklevel=4)
+
+
+class SteppingSelector(HingeSelector):
+    """One that takes steps; a subclass has ``_steps(rows, least)`` and ``_penalty(run, sizes)``."""
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("tol", self.tol, 0)
+        check_count("max_iter", self.max_iter)
+
+    def _end(self, rows, used):
+        nothing = self.C * rows.hinge_of_nothing()
+        if not len(used):
+            self.n_iter_, self.objective_, self.result_ = 0, nothing, solved(nothing)
+            return np.zeros(0)
+        least = 0 if self.n_features is None else min(self._size(rows), len(used))
+        run = self._steps(rows, least)
+        prices = [self.C / 2**k for k in range(HALVES + 1)] if least else [self.C]
+        result = run.go_on(run.begin(prices), self.tol, self.max_iter)
+        self._warn_of_end(result, run.unsolved)
+        end = run.visited[-1][1]
+        self._raised_to = run.raised_to
+        self.n_iter_ = len(run.visited)
+        self.result_ = replace(result, counts={k: int(v) for k, v in run.counts.items()})
+        self.objective_ = float(self._penalty(run, end) + self.C * rows.least_hinge(end))
+        return end
+
+    def _warn_of_end(self, result, error):
+        if result.status == "stalled":
+            words = (
+                "a step was not solved to verified accuracy, so the point before it is kept: "
+                f"{error}"
+            )
+        elif result.status == "max_iter":
+            words = (
+                f"not converged in {self.max_iter} steps: the last changed the weights by "
+                f"{result.steps[-1].change:.1e}, more than tol={self.tol:g}; raise max_iter or tol"
+            )
+        else:
+            return
+        warnings.warn(words, ConvergenceWarning, stacklevel=5)
+
+
+class Steps(Run):
+    """As `Run`, but the price is lowered only until few enough features are left."""
+
+    raised_to = None
+
+    def stages(self, prices):
+        for C in prices:
+            self.unsolved = None
+            yield self.problem(C)
+            if self.ended or np.count_nonzero(self.visited[-1][1]) <= self.least:
+                return
+
+    def problem(self, C):
+        return Reweighted(self, C)
+
+
+class LinearSteps(Steps):
+    """Machines of which the l1 norm is weighted, each by the weights of the last.
+
+    Parameters
+    ----------
+    rows : Rows
+    least : int
+        A step that leaves fewer features ends the run.
+    kind : type
+        Of the problem to descend, derived from `Linearized`.
+    alpha : float
+        Of the penalty, if it has one; no weight costs more than that, or 1, in the first machine.
+    """
+
+    def __init__(self, rows, least, kind, alpha=1.0):
+        super().__init__(rows, 0.0, least)
+        self.kind, self.alpha = kind, alpha
+        self.program = WeightedProgram(rows)
+        self.counts = self.program.counts
+        self.rest = 0.0  # of the penalty, what its tangent adds to the weighted norm
+
+    def problem(self, C):
+        return self.kind(self, C)
+
+    def begin(self, prices):
+        """Solve for equal costs, at the least of C, 2 C, 4 C, ... that has enough features."""
+        C, sizes = prices[0], np.full(self.rows.n_features, 1 / min(1.0, self.alpha))
+        weights = self.solve(sizes, C)
+        while np.count_nonzero(weights) < self.least and 2 * C <= LARGEST_C:
+            self.raised_to = max(2 * C, self.program.too_small(1 / sizes))
+            try:
+                weights = self.solve(sizes, self.raised_to)
+            except SubproblemError:
+                break
+            C = self.raised_to
+        self.floor = FLOOR * abs(weights).max()
+        self.visited.append((C, self.floored(weights)))
+        # what is left has to do if it is too little
+        self.ended = np.count_nonzero(weights) < self.least
+        raised = C / prices[0]
+        return [raised * price for price in prices]
+
+    def solve(self, sizes, C):
+        self.margin = self.program.solve(sizes, C, self.rest)
+        self.largest_gap = max(self.largest_gap, self.margin.duality_gap)
+        return self.margin.weights
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Weights, the sum of hinge losses, and the relative distance of both to a bound."""
+
+    weights: np.ndarray
+    hinge: float
+    duality_gap: float
+
+
+class WeightedProgram:
+    """Minimise ``sum |w_j| / size_j + C * hinge losses``, for sizes and C that change.
+
+    The program of `HingeProgram`, which is kept: costs of weights are limits of its constraints,
+    and prices of losses bounds of its variables, so that each solution starts from the last. Its
+    constraints are not divided by the costs, of which some may be next to nothing.
+    """
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.signed = (rows.Z * rows.signs[:, None]).T
+        self.counts = {"linear program": 0, "pivot": 0}
+        self.model, self.joined = None, np.zeros(0, dtype=int)
+
+    def solve(self, sizes, C, rest=0.0):
+        """The solution; its gap is a part of what is minimised plus the rest."""
+        with np.errstate(divide="ignore"):
+            costs = 1 / sizes  # infinite where there is no column
+        prices = C * self.rows.shares
+        unit = min(1.0, prices.max())  # of the multipliers, which the solver gets near 1
+        pivots = self.begin(prices / unit, costs / unit)
+        multipliers, status = prices, "nothing"
+        while True:
+            pulls = abs(self.signed @ multipliers)
+            out = pulls > costs * (1 + 1e-9) + 1e-12 * abs(multipliers).max()
+            out[self.joined] = False
+            if not out.any() and status != "nothing":
+                break
+            batch = np.flatnonzero(out)
+            batch = batch[np.argsort(-pulls[batch] / costs[batch], kind="stable")[:BATCH]]
+            if len(batch):
+                self.joined = np.append(self.joined, batch)
+                self.model.add(self.signed[batch], costs[batch] / unit)
+            status = self.model.run()
+            multipliers = self.model.columns() * unit
+        self.counts["linear program"] += 1
+        self.counts["pivot"] += self.model.pivots - pivots
+        weights = np.zeros(len(costs))
+        weights[self.joined] = -self.model.duals()[1:]
+        return self.verified(weights, costs, C, rest, multipliers, status)
+
+    def begin(self, bounds, limits):
+        """Take the bounds of variables and the limits of constraints; the pivots until then."""
+        if self.model is None:
+            self.model = DualModel(bounds)
+            self.model.add(self.rows.signs[None], np.zeros(1))
+            return 0
+        highs = self.model.highs
+        highs.changeColsBounds(len(bounds), self.model.places, np.zeros(len(bounds)), bounds)
+        for place, limit in enumerate(limits[self.joined].tolist(), 1):
+            highs.changeRowBounds(place, -limit, limit)
+        return self.model.pivots
+
+    def verified(self, weights, costs, C, rest, multipliers, status):
+        """The weights, or none where these are as good, once they are known to be the best."""
+        weights = np.where(abs(weights) > LOST * abs(weights).max(initial=0), weights, 0)
+        live = np.flatnonzero(weights)
+        hinge = self.rows.least_hinge(weights)
+        objective = float(costs[live] @ abs(weights[live]) + C * hinge)
+        nothing = self.rows.hinge_of_nothing()
+        if C * nothing <= objective + LOST * (objective + rest):
+            weights, hinge, objective = np.zeros(len(weights)), nothing, C * nothing
+        prices = C * self.rows.shares
+        bound = max(self.bound(a, prices, costs, weights) for a in (multipliers, prices))
+        gap = max(0.0, float((objective - bound) / (objective + rest)))
+        if gap <= GAP:
+            return Weighted(weights, hinge, gap)
+        raise SubproblemError(
+            f"the linear program was not solved: duality gap {gap:.1e}, more than {GAP:g}; the "
+            f"solver says {status!r}. Pass a smaller C than {C:g}, or scale=True"
+        )
+
+    def bound(self, multipliers, prices, costs, weights):
+        """What no machine gets below whose weights are at most ten times the largest found.
+
+        Where there are none, what no machine gets below. Constraints hold but for rounding, of
+        which a part of a cost next to nothing would be a large one.
+        """
+        sums = np.array([multipliers @ (self.rows.signs == sign) for sign in (-1, 1)])
+        parts = sums.min() / np.where(sums > 0, sums, 1)
+        multipliers = np.clip(multipliers, 0, prices)
+        multipliers = multipliers * np.where(self.rows.signs > 0, parts[1], parts[0])
+        pulls = abs(self.signed @ multipliers)
+        if not weights.any():
+            return multipliers.sum() / (pulls / costs).max(initial=1)
+        excess = np.maximum(pulls - costs, 0).sum()
+        return multipliers.sum() - 10 * abs(weights).max() * excess
+
+    def too_small(self, costs):
+        """A C at which no weight is optimal."""
+        rows = self.rows
+        return HingeProgram(rows.Z, rows.signs, rows.shares, costs).too_small()
+
+
+class Linearized(Reweighted):
+    """``C * hinge losses + sum log |w|``, by weighted l1 norms; below the floor, as the floor."""
+
+    def penalties(self, weights):
+        return super().penalties(weights) / 2
+
+    def dropped(self, sizes, value):
+        """The next weights, or the last ones where these gain no more than rounding."""
+        last, rounding = self.measured[0], self.measured[2]
+        new = super().dropped(sizes, value)
+        return new if self.measure(new)[0] < value - rounding else last
+
+
+class LinearizedExponential(Linearized):
+    """``C * hinge losses + sum (1 - exp(-alpha |w|))``, with a slope no less than a least one."""
+
+    def __init__(self, run, C):
+        super().__init__(run, C)
+        self.surrogate = Exponential(run.alpha)
+        self.slope = LEAST_COST * run.alpha
+        self.edge = -np.log(LEAST_COST) / run.alpha
+
+    def penalties(self, weights):
+        sizes = abs(weights)
+        beyond = np.maximum(sizes - self.edge, 0)
+        return self.surrogate.value(sizes - beyond) + self.slope * beyond
+
+    def tangent(self, weights):
+        """One over the costs of the weights."""
+        costs = np.maximum(self.surrogate.slope(abs(weights)), self.slope)
+        self.run.rest = float(self.penalties(weights).sum() - costs @ abs(weights))
+        return 1 / costs
+
+
+class FSV(SteppingSelector):
+    """Few features by a concave penalty: ``sum (1 - exp(-alpha |w_i|)) + C`` times hinge losses.
+
+    The method of Bradley and Mangasarian (1998), by a sequence of linear programs: each prices
+    the weights by the slope of the penalty at the last ones, ``alpha exp(-alpha |w_i|)``, so that
+    its objective lies above the penalty and touches it. Huang, King and Lyu (2008), who compare
+    with it, print ``1 - exp{1 - alpha |w_i|}``, which is negative at 0.
+
+    Parameters
+    ----------
+    C : float, default=0.1
+        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; above
+        0 and at most 1e6. Where it is too small for any feature to pay, the machine has none,
+        says the heavier class everywhere, and a warning says what to change.
+    alpha : float, default=5.0
+        Towards infinity the penalty becomes the number of features; towards 0, over alpha, the l1
+        norm.
+    n_features : int, optional
+        Select exactly so many: C is raised until the first program has enough, the steps end
+        before fewer are left, C is lowered by halves while more are, and of those left the
+        heaviest are taken.
+    refit : bool, default=True
+        Return the soft-margin machine of the features selected, which minimises ``|w|_2^2 + C``
+        times the sum of hinge losses; otherwise the point at which the steps end.
+    tol : float, default=1e-06
+        Steps end when no weight changes by more than this part of the largest.
+    max_iter : int, default=100
+        Most steps, for each C.
+    scale : bool, default=True
+        Weigh features in units of their pooled within-class standard deviation. The penalty is
+        not scale free.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Exactly zero where not selected.
+    intercept_ : ndarray of shape (1,)
+        Of several that are as good, the middle one.
+    objective_ : float
+        ``sum (1 - exp(-alpha |w_i|)) + C`` times the sum of hinge losses where the steps end,
+        before the refit.
+    n_iter_ : int
+        Linear programs on the way, of those at the first C the last one alone.
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+        ``result_.steps`` is the history of the objective, in which no slope is less than ``1e-7
+        alpha``. It never rises at one C.
+
+    Raises
+    ------
+    SubproblemError
+        If the first program or the refit cannot be verified. A later step that is not is not
+        taken, with a warning.
+
+    Notes
+    -----
+    Published is a random start. Here the first machine is that of the l1 norm, in which each
+    weight costs 1, or alpha if that is less, as it would from weights of equal size: the same data
+    give the same machine. From weights of zero they would cost alpha, and since zero is where the
+    steps end once they reach it, often nothing would be selected. Every program has the same
+    constraints, and its solution is one of their vertices. Since these are finitely many and each
+    step goes to a better one, the steps come to an end; where it is depends on the start.
+
+    A slope that rounds to 0 would leave a weight without a price: then no solution is best where
+    longer weights separate more rows, and the solver takes the program for unbounded. So no
+    weight costs less than ``1e-7 alpha``.
+
+    Each step solves the dual program of N rows, as `L1SVM`: O(N n) for each hundred of n features
+    that join, and O(N k) a pivot with k features in the program.
+
+    References
+    ----------
+    P. S. Bradley and O. L. Mangasarian, Feature selection via concave minimization and support
+    vector machines, Proceedings of the 15th International Conference on Machine Learning, 82-90,
+    1998.
+
+    K. Huang, I. King and M. R. Lyu, Direct zero-norm optimization for feature selection,
+    Proceedings of the 8th IEEE International Conference on Data Mining, 2008.
+
+    Examples
+    --------
+    >>> from fsnotes import FSV, load
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> [FSV(C=C).fit(X, y).n_selected_ for C in (0.1, 0.3)]
+    [3, 7]
+    """
+
+    _larger = "a larger C, a smaller alpha"
+
+    def __init__(
+        self,
+        *,
+        C=0.1,
+        alpha=5.0,
+        n_features=None,
+        refit=True,
+        tol=1e-6,
+        max_iter=100,
+        scale=True,
+    ):
+        self.C = C
+        self.alpha = alpha
+        self.n_features = n_features
+        self.refit = refit
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("alpha", self.alpha, 0, open_at=0)
+
+    def _steps(self, rows, least):
+        return LinearSteps(rows, least, LinearizedExponential, float(self.alpha))
+
+    def _penalty(self, run, weights):
+        return Exponential(run.alpha).value(abs(weights)).sum()
+
+    def _promises(self):
+        return [
+            "sum of 1 - exp(-alpha |w|), plus C (sum of hinge losses), before the refit: "
+            f"{self.objective_:.6g} at C={self.C:g}",
+            "no promise for new data",
+        ]
+
+
+class AROM(SteppingSelector):
+    """Few features by multiplying columns with their weights, again and again.
+
+    The approximation of the zero-norm minimisation of Weston, Elisseeff, Schoelkopf and Tipping
+    (2003): a machine of least ``|u|_2^2 + C`` times hinge losses, or ``|u|_1``, on columns times
+    the weights that the last machine gave them. What the steps provably descend is
+    ``norm * sum log |w_i| + C`` times hinge losses, of the weights w of the columns themselves.
+    With ``norm=2`` the steps are those of `ZeroNormSVM` from equal penalties.
+
+    Parameters
+    ----------
+    norm : {2, 1}, default=2
+        Each step is a quadratic program, or a linear one.
+    C : float, default=1.0
+        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
+        1e6. Where it is too small the machine has no feature, says the heavier class everywhere,
+        and a warning says what to change.
+    n_features : int, optional
+        Select exactly so many: the steps end before fewer are left, C is lowered by halves while
+        more are, and of those left the heaviest are taken. With ``norm=1``, C is raised until the
+        first machine has enough.
+    refit : bool, default=True
+        Return the soft-margin machine of the features selected, which minimises ``|w|_2^2 + C``
+        times the sum of hinge losses; otherwise the point at which the steps end.
+    tol : float, default=1e-06
+        Steps end when no weight changes by more than this part of the largest.
+    max_iter : int, default=100
+        Most steps, for each C.
+    scale : bool, default=True
+        Weigh features in units of their pooled within-class standard deviation. The first machine
+        and the floor alone depend on units.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Exactly zero where not selected.
+    intercept_ : ndarray of shape (1,)
+        Of several that are as good, the middle one.
+    objective_ : float
+        ``norm * sum log |w_i| + C`` times the sum of hinge losses where the steps end, before the
+        refit, over all features that vary. A weight below a floor, 1e-6 of the largest of the
+        first machine, counts as the floor.
+    n_iter_ : int
+        Machines on the way, the first one included.
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+        ``result_.steps`` is the history of the objective, which never rises at one C.
+
+    Raises
+    ------
+    SubproblemError
+        If the first machine or the refit cannot be verified. A later step that is not is not
+        taken, with a warning.
+
+    Notes
+    -----
+    A weight that vanishes stays zero: its column is. Without the floor the objective has no least
+    value, so that the start decides where the steps end. Where they do, each weight that is left
+    meets ``w_j sum_i a_i y_i x_ij = norm``, with multipliers a from 0 to C. So ``norm=1`` drops
+    what ``norm=2`` would at half the C. The solutions of its linear programs are vertices of the
+    same constraints, and its steps come to an end after finitely many.
+
+    Each step costs what it does in `ZeroNormSVM`, O(N^2 k + N^3) or O(N k^2) for N rows and k
+    features left, or in `L1SVM`, O(N k) a pivot.
+
+    References
+    ----------
+    J. Weston, A. Elisseeff, B. Schoelkopf and M. Tipping, Use of the zero norm with linear models
+    and kernel methods, Journal of Machine Learning Research 3, 1439-1461, 2003.
+
+    Examples
+    --------
+    >>> from fsnotes import AROM, load
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> [AROM(norm=norm, C=0.3).fit(X, y).n_selected_ for norm in (1, 2)]
+    [4, 3]
+    """
+
+    def __init__(
+        self,
+        *,
+        norm=2,
+        C=1.0,
+        n_features=None,
+        refit=True,
+        tol=1e-6,
+        max_iter=100,
+        scale=True,
+    ):
+        self.norm = norm
+        self.C = C
+        self.n_features = n_features
+        self.refit = refit
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_count("norm", self.norm)
+        if self.norm > 2:
+            raise ValueError(f"norm={self.norm!r}; pass 1 or 2")
+
+    def _steps(self, rows, least):
+        return Steps(rows, 0.0, least) if self.norm == 2 else LinearSteps(rows, least, Linearized)
+
+    def _penalty(self, run, weights):
+        # where all is zero from the start, nothing is measured
+        return self.norm * np.log(np.maximum(abs(weights), run.floor or 1)).sum()
+
+    def _promises(self):
+        return [
+            f"{self.norm} x sum of log |w|, plus C (sum of hinge losses), before the refit: "
+            f"{self.objective_:.6g} at C={self.C:g}",
+            "no promise for new data",
+        ]
+
+
+class SVMRanking(HingeSelector):
+    """The heaviest features of one soft-margin machine: ``|w|_2^2 + C`` times hinge losses.
+
+    Nothing in it asks for few features: all are weighed once, and those of the largest weights
+    are taken.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
+        1e6.
+    n_features : int, optional
+        Select so many; by default half of those that vary.
+    refit : bool, default=True
+        Return the soft-margin machine of the features selected, with the same C; otherwise the
+        weights that they have in the machine of all.
+    scale : bool, default=True
+        Weigh features in units of their pooled within-class standard deviation. Neither the
+        machine nor the order is scale free.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Exactly zero where not selected.
+    intercept_ : ndarray of shape (1,)
+        Of several that are as good, the middle one.
+    objective_ : float
+        ``|w|_2^2 + C`` times the sum of hinge losses, of the machine of all features.
+    order_ : ndarray of int
+        The features that vary, the heaviest first.
+    support_ : ndarray of shape (n_features,)
+    n_selected_ : int
+    scale_ : ndarray of shape (n_features,)
+        Units of the features.
+    classes_, n_features_in_, feature_names_in_, result_
+
+    Raises
+    ------
+    SubproblemError
+        If a machine cannot be verified.
+
+    Notes
+    -----
+    Two quadratic programs of N rows, O(N^2 n + N^3), or O(N n^2) if rows are more than the n
+    features, for each of the 10 to 40 steps that they take.
+
+    References
+    ----------
+    I. Guyon, J. Weston, S. Barnhill and V. Vapnik, Gene selection for cancer classification using
+    support vector machines, Machine Learning 46, 389-422, 2002.
+
+    Examples
+    --------
+    >>> from fsnotes import SVMRanking, load
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> machine = SVMRanking(n_features=3).fit(X, y)
+    >>> machine.n_selected_, machine.order_[:3].tolist()
+    (3, [26, 10, 21])
+    """
+
+    def __init__(self, *, C=1.0, n_features=None, refit=True, scale=True):
+        self.C = C
+        self.n_features = n_features
+        self.refit = refit
+        self.scale = scale
+
+    def _size(self, rows):
+        return max(1, rows.n_features // 2) if self.n_features is None else int(self.n_features)
+
+    def _end(self, rows, used):
+        margin = rows.machine.solve(np.ones(len(used)), self.C)
+        # a weight is a sum over rows, of which nothing but rounding may be left
+        terms = margin.multipliers @ abs(rows.Z) / 2
+        weights = np.where(abs(margin.weights) > CANCELLED * terms, margin.weights, 0)
+        self.order_ = used[np.argsort(-abs(weights), kind="stable")]
+        self.objective_ = margin.objective
+        counts = {"quadratic program": 1, **{k: int(v) for k, v in margin.counts.items()}}
+        gap = float(margin.duality_gap)
+        self.result_ = solved(margin.objective, duality_gap=gap, counts=counts)
+        return weights
+
+    def _promises(self):
+        return [
+            f"|w|^2 + C (sum of hinge losses) of all features: {self.objective_:.6g} at "
+            f"C={self.C:g}",
             "no promise for new data",
         ]
 

@@ -5,6 +5,7 @@ optimal at a tolerance of 1e-9, and returns what the paper asks for.
 """
 
 import itertools
+import math
 import warnings
 
 import cvxpy as cp
@@ -12,13 +13,19 @@ import numpy as np
 
 __all__ = [
     "algorithm1",
+    "arom",
+    "arom_step",
     "fsmempm",
+    "fsv",
+    "fsv_step",
     "l0mpm",
     "l1mpm",
     "l1svm",
     "mempm",
     "mpm",
+    "probit_em",
     "smpm",
+    "sparse_kernel_step",
     "zero_norm_step",
     "zero_norm_svm",
 ]
@@ -140,12 +147,8 @@ def l1svm(x, y, C):
         x @ (u - v) - b >= 1 - xi[:n_x],
         -(y @ (u - v)) + b >= 1 - xi[n_x:],
     ]
-    problem = cp.Problem(cp.Minimize(objective), constraints)
-    # the simplex method: interior points lose digits where the errors are dear
-    tight = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
-    problem.solve(solver=cp.HIGHS, **tight)
-    assert problem.status == cp.OPTIMAL, problem.status
-    return u.value - v.value, float(b.value), float(problem.value)
+    value = _solve_linear(cp.Minimize(objective), constraints)
+    return u.value - v.value, float(b.value), value
 
 
 def mempm(mu1, mu2, S1, S2, theta, steps=100):
@@ -310,6 +313,54 @@ def smpm(mu1, mu2, S1, S2, lam):
     return w.value, b, value
 
 
+def sparse_kernel_step(K, y, C, Lambda, C0=0.0, gram=None):
+    """One step in the dual space, (10) of Huang, King and Lyu (2008), and with the two-norm.
+
+    Printed beside ``alpha' Lambda alpha`` is ``alpha' H alpha`` with ``h_ij = y_i y_j k_ij``. As
+    ``w = sum alpha_i phi(x_i)`` in (10), ``|w|**2`` is ``alpha' K alpha``, without labels. And
+    printed is C0 as the price of the first of these terms, at 1 for the second; here it is the
+    price of the second, so that 0 is (10).
+
+    Solved for ``u = sqrt(Lambda) alpha``, as `zero_norm_step`.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_rows, n_points)
+        The kernel at rows and points.
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    C : float
+        Price of the sum of the margin errors.
+    Lambda : ndarray of shape (n_points,)
+        Diagonal; infinite where a weight stays zero.
+    C0 : float, default=0.0
+        Price of the two-norm.
+    gram : ndarray of shape (n_points, n_points), optional
+        The kernel at points and points; by default K.
+
+    Returns
+    -------
+    alpha : ndarray of shape (n_points,)
+    b : float
+        Of the score ``sum_j alpha_j k(x, x_j) + b``.
+    value : float
+        ``alpha' Lambda alpha + C0 alpha' K alpha + C sum xi``.
+    """
+    sizes = 1 / np.sqrt(Lambda)
+    kept = sizes > 0
+    u, b = cp.Variable(kept.sum()), cp.Variable()
+    xi = cp.Variable(len(y), nonneg=True)
+    scores = (K[:, kept] * sizes[kept]) @ u + b
+    objective = cp.sum_squares(u) + C * cp.sum(xi)
+    if C0 > 0:
+        root = _root(K if gram is None else gram)
+        objective += C0 * cp.sum_squares((root[:, kept] * sizes[kept]) @ u)
+    value = _solve(cp.Minimize(objective), [cp.multiply(y, scores) >= 1 - xi])
+    alpha = np.zeros(K.shape[1])
+    alpha[kept] = sizes[kept] * u.value
+    return alpha, float(b.value), value
+
+
 def zero_norm_step(X, y, C, Lambda):
     """One step of the zero-norm SVM, (7)-(8) of paper 002.
 
@@ -399,6 +450,221 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
     return w, b, float(value), n_steps
 
 
+def probit_em(H, y, w, steps, gamma=None, free=()):
+    """Steps of the probit EM, (4)-(6) of paper 002, without CVXPY, since (6) has a closed form.
+
+    Printed are as many entries of Lambda as there are rows; there is one for each weight. Of the
+    exponential prior is printed ``1 / tau = gamma / |w|``; its mean is ``sqrt(gamma) / |w|``. In
+    the tails (4) is 0 / 0, and no weight may be 0.
+
+    Parameters
+    ----------
+    H : ndarray of shape (n_rows, n_weights)
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    w : ndarray of shape (n_weights,)
+        The start, which is not printed.
+    steps : int
+    gamma : float, optional
+        Of the exponential prior of tau, ``gamma / 2 exp(-gamma tau / 2)``; by default it is
+        ``1 / tau``, as in (3).
+    free : sequence of int, optional
+        Places of weights that have no prior; in print, all have one, the offset, too.
+
+    Returns
+    -------
+    points : ndarray of shape (steps, n_weights)
+        The weights after each step.
+    """
+    points = []
+    for _ in range(steps):
+        f = H @ w
+        density = np.exp(-(f**2) / 2) / np.sqrt(2 * np.pi)
+        S = np.array([(1 + math.erf(-score / math.sqrt(2))) / 2 for score in f])
+        z = np.where(y == 1, f + density / (1 - S), f - density / S)  # (4)
+        Lambda = 1 / abs(w) ** 2 if gamma is None else np.sqrt(gamma) / abs(w)  # (5)
+        Lambda[list(free)] = 0
+        w = np.linalg.solve(H.T @ H + np.diag(Lambda), H.T @ z)  # (6)
+        points.append(w)
+    return np.array(points)
+
+
+def fsv_step(X, y, C, costs):
+    """One linear program of FSV, of Bradley and Mangasarian (1998).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    C : float
+        Price of the sum of the margin errors.
+    costs : ndarray of shape (n_features,)
+        Slopes of the penalty at the last weights.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    b : float
+        Of the score ``w'x + b``.
+    value : float
+        ``C sum xi + costs'|w|``.
+    """
+    w, size, b = cp.Variable(X.shape[1]), cp.Variable(X.shape[1]), cp.Variable()
+    xi = cp.Variable(len(y), nonneg=True)
+    constraints = [cp.multiply(y, X @ w + b) >= 1 - xi, -size <= w, w <= size]
+    value = _solve_linear(cp.Minimize(C * cp.sum(xi) + costs @ size), constraints)
+    return w.value, float(b.value), value
+
+
+def fsv(X, y, C, alpha, start, n_features=None, epsilon=1e-9, most=500):
+    """FSV of Bradley and Mangasarian (1998), by successive linearisation.
+
+    Paper 002 prints its penalty as ``1 - exp{1 - alpha |w|}``; it is ``1 - exp(-alpha |w|)``. The
+    start is random in the original. A slope that rounds to zero would make the program unbounded,
+    so the least is a ten-millionth of the largest.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    C : float
+    alpha : float
+    start : ndarray of shape (n_features,)
+        Weights at which the penalty is linearised first.
+    n_features : int, optional
+        The r of paper 002, as in `zero_norm_svm`; by default the steps end where they gain
+        nothing.
+    epsilon : float, default=1e-9
+        The linearised objective has to fall by such a part.
+    most : int, default=500
+        Steps.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+    b : float
+        Of the score ``w'x + b``.
+    value : float
+        ``C sum xi + sum (1 - exp(-alpha |w_i|))``, before the r largest are chosen.
+    n_steps : int
+        Linear programs solved.
+    """
+
+    def slopes(w):
+        return alpha * np.maximum(np.exp(-alpha * abs(w)), 1e-7)
+
+    w, b, _ = fsv_step(X, y, C, slopes(start))
+    n_steps = 1
+    while n_steps < most:
+        costs = slopes(w)
+        new, offset, value = fsv_step(X, y, C, costs)
+        n_steps += 1
+        errors = np.maximum(0, 1 - y * (X @ w + b))
+        before = C * errors.sum() + costs @ abs(w)
+        few = n_features is not None and np.count_nonzero(new) < n_features
+        if value >= before - epsilon * before or few:
+            break
+        w, b = new, offset
+    errors = np.maximum(0, 1 - y * (X @ w + b))
+    value = C * errors.sum() + np.sum(1 - np.exp(-alpha * abs(w)))
+    return _largest(w, n_features), b, float(value), n_steps
+
+
+def arom_step(X, y, C, sizes, norm):
+    """One machine of AROM, of Weston, Elisseeff, Schoelkopf and Tipping (2003).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    C : float
+        Price of the sum of the margin errors.
+    sizes : ndarray of shape (n_features,)
+        Factors of the columns.
+    norm : {1, 2}
+
+    Returns
+    -------
+    u : ndarray of shape (n_features,)
+        Of the columns times their sizes; 0 where the size is.
+    b : float
+    value : float
+        ``C sum xi + |u|_2^2``, or ``|u|_1``.
+    """
+    kept = sizes > 0
+    u, size, b = cp.Variable(kept.sum()), cp.Variable(kept.sum()), cp.Variable()
+    xi = cp.Variable(len(y), nonneg=True)
+    constraints = [cp.multiply(y, (X[:, kept] * sizes[kept]) @ u + b) >= 1 - xi]
+    if norm == 2:
+        value = _solve(cp.Minimize(C * cp.sum(xi) + cp.sum_squares(u)), constraints)
+    else:
+        constraints += [-size <= u, u <= size]
+        value = _solve_linear(cp.Minimize(C * cp.sum(xi) + cp.sum(size)), constraints)
+    whole = np.zeros(X.shape[1])
+    whole[kept] = u.value
+    return whole, float(b.value), value
+
+
+def arom(X, y, C, norm, n_features=None, epsilon=1e-6, most=500):
+    """AROM of Weston, Elisseeff, Schoelkopf and Tipping (2003): columns times their weights.
+
+    Not printed are tolerance and floor. Here, as in `zero_norm_svm`, a weight of at most a
+    millionth of the largest of the first step is zero from then on, and a run for r features ends
+    at the last step with at least r.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+        Labels -1 and +1.
+    C : float
+    norm : {1, 2}
+    n_features : int, optional
+        By default the steps end where the weights no longer change.
+    epsilon : float, default=1e-6
+        A weight changes by so much of the largest.
+    most : int, default=500
+        Steps.
+
+    Returns
+    -------
+    w : ndarray of shape (n_features,)
+        Of the columns themselves.
+    b : float
+        Of the score ``w'x + b``.
+    value : float
+        ``C sum xi + norm sum log |w_i|``, with the floor in place of smaller weights: what the
+        steps descend. Before the r largest are chosen.
+    n_steps : int
+        Machines.
+    """
+    w, b, _ = arom_step(X, y, C, np.ones(X.shape[1]), norm)
+    floor = 1e-6 * abs(w).max()
+    w, n_steps, change = np.where(abs(w) > floor, w, 0), 1, np.inf
+    while n_steps < most and change > epsilon and w.any():
+        u, offset, _ = arom_step(X, y, C, abs(w), norm)
+        new = abs(w) * u
+        new = np.where(abs(new) > floor, new, 0)
+        n_steps += 1
+        if n_features is not None and np.count_nonzero(new) < n_features:
+            break
+        change = abs(new - w).max() / max(abs(new).max(), floor)
+        w, b = new, offset
+    errors = np.maximum(0, 1 - y * (X @ w + b))
+    logs = np.log(np.maximum(abs(w), floor)) if floor > 0 else np.zeros(1)
+    value = C * errors.sum() + norm * logs.sum()
+    return _largest(w, n_features), b, float(value), n_steps
+
+
+def _largest(w, n_features):
+    """Weights of which all but so many, if a number is given, are zero."""
+    n_features = len(w) if n_features is None else n_features
+    return np.where(np.argsort(np.argsort(-abs(w), kind="stable")) < n_features, w, 0)
+
+
 def _root(covariance):
     """The C' of ``S = C C'``, triangular, with which the solver reaches its tolerance."""
     values, vectors = np.linalg.eigh(covariance)
@@ -409,6 +675,15 @@ def _solve(objective, constraints):
     value = _attempt(objective, constraints)
     assert value is not None, "the solver does not call its answer optimal"
     return value
+
+
+def _solve_linear(objective, constraints):
+    """By the simplex method: interior points lose digits where the errors are dear."""
+    problem = cp.Problem(objective, constraints)
+    tight = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+    problem.solve(solver=cp.HIGHS, **tight)
+    assert problem.status == cp.OPTIMAL, problem.status
+    return float(problem.value)
 
 
 def _attempt(objective, constraints):

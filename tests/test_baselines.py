@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fsnotes import MPM, baselines, hinge, load, make_instance, make_wide
-from fsnotes.baselines import L1SVM, GreedyMPM
+from fsnotes import MPM, ZeroNormSVM, baselines, em, hinge, load, make_instance, make_wide
+from fsnotes.baselines import AROM, FSV, L1SVM, GreedyMPM, SVMRanking
 from fsnotes.bounds import kappa
 from fsnotes.errors import (
     InfeasibleBoundError,
@@ -25,7 +27,8 @@ from fsnotes.errors import (
     SubproblemError,
     TrivialBoundWarning,
 )
-from fsnotes.literal import l1svm, mpm
+from fsnotes.literal import arom, arom_step, fsv, fsv_step, l1svm, mpm
+from fsnotes.svm import SoftMargin
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 PRICES = [0.5, 3, 10, 100, 1000]
@@ -709,3 +712,895 @@ def test_the_order_of_greedy_search_counts_all_columns():
 def test_greedy_search_goes_on_where_the_bound_is_one(direction):
     X, y = np.random.default_rng(0).normal(size=(6, 10)), np.repeat([0, 1], 3)
     assert GreedyMPM(direction=direction, n_features=8).fit(X, y).n_selected_ == 8
+
+
+# ---------------------------------------------------------------- FSV, AROM and the ranking
+
+STEPPING = [FSV(), AROM(norm=1), AROM()]
+SELECTING = [*STEPPING, SVMRanking()]
+SUM_PRICES = [0.1, 0.5, 2, 10, 50]
+
+
+def shown(machine):
+    return f"{type(machine).__name__}{getattr(machine, 'norm', '')}"
+
+
+each_stepping = pytest.mark.parametrize("model", STEPPING, ids=shown)
+each_selecting = pytest.mark.parametrize("model", SELECTING, ids=shown)
+
+
+def scaled(X, y):
+    """Rows in units of selection, without constant columns, and labels -1 and +1."""
+    varies = X.std(axis=0) > 0
+    Z = (X - X.mean(axis=0)) / units(X, y)
+    return Z[:, varies], np.where(y == y.max(), 1.0, -1.0)
+
+
+def least_loss(Z, signs, w):
+    """Sum of hinge losses at the best offset, which is where some row's loss begins."""
+    scores = Z @ w
+    offsets = signs - scores
+    return np.maximum(0, 1 - signs * (scores + offsets[:, None])).sum(axis=1).min()
+
+
+def in_units(machine):
+    return machine.coef_[0] * machine.scale_
+
+
+def penalty(machine, w, floor, exact=True):
+    """What is added to C times the losses, by its definition; what is descended if not exact."""
+    if isinstance(machine, AROM):
+        return machine.norm * np.log(np.maximum(abs(w), floor)).sum()
+    alpha = machine.alpha
+    if exact:
+        return np.sum(1 - np.exp(-alpha * abs(w)))
+    # the integral of a slope that is never less than 1e-7 alpha
+    edge = np.log(1e7) / alpha
+    inner, beyond = np.minimum(abs(w), edge), np.maximum(abs(w) - edge, 0)
+    return np.sum(1 - np.exp(-alpha * inner) + 1e-7 * alpha * beyond)
+
+
+def traced(machine, X, y):
+    """The machine, and problem, weights and value of each point on the way."""
+    calls, true = [], em.Reweighted.value
+
+    def value(problem, weights):
+        calls.append((problem, weights, true(problem, weights)))
+        return calls[-1][-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(em.Reweighted, "value", value)
+        quiet(machine, X, y)
+    return machine, calls
+
+
+def first_floor(machine, Z, signs):
+    """A millionth of the largest weight of the machine from which the steps begin."""
+    norm = getattr(machine, "norm", 1)
+    w, *_ = arom_step(Z, signs, machine.C, np.ones(Z.shape[1]), norm)
+    return 1e-6 * abs(w).max()
+
+
+@each_stepping
+@pytest.mark.parametrize("options", [{}, {"n_features": 3}], ids=["all", "three"])
+def test_what_is_descended_never_rises_at_one_price(model, options):
+    falls, lowered = 0, 0
+    for seed in range(25):
+        X, y = make_instance(seed)
+        machine = clone(model).set_params(C=SUM_PRICES[seed % 5], refit=False, **options)
+        machine.set_params(max_iter=1000)
+        machine, calls = traced(machine, X, y)
+        Z, signs = scaled(X, y)
+        steps = machine.result_.steps
+        assert machine.result_.status == "converged"
+        assert [found for *_, found in calls] == [step.objective for step in steps]
+        floor = calls[0][0].run.floor
+        prices = [problem.C for problem, *_ in calls]
+        if not options:
+            assert set(prices) == {machine.C}
+            assert np.isclose(floor, first_floor(machine, Z, signs), rtol=1e-5)
+        for problem, w, found in calls:
+            if floor == 0:
+                continue
+            own = problem.C * least_loss(Z, signs, w) + penalty(machine, w, floor, exact=False)
+            assert np.isclose(found, own, rtol=1e-9, atol=1e-9)
+        for place, (before, after) in enumerate(zip(steps, steps[1:], strict=False)):
+            if before.stage == after.stage:
+                assert after.objective <= before.objective + 1e-7 * abs(before.objective)
+                falls += after.objective < before.objective - 1e-6 * abs(before.objective)
+            else:
+                assert prices[place + 1] == prices[place] / 2
+                assert before.n_selected > 3
+                lowered += 1
+        end = calls[-1][1]
+        if floor > 0:
+            own = machine.C * least_loss(Z, signs, end) + penalty(machine, end, floor)
+            assert np.isclose(machine.objective_, own, rtol=1e-9, atol=1e-9)
+        if not options:
+            assert np.allclose(in_units(machine), end, rtol=1e-12)
+            # what the least slope adds where weights are long
+            known = machine.objective_ + (5e-7 * abs(end).sum() if isinstance(model, FSV) else 0)
+            low, high = sorted([machine.objective_, known])
+            assert low - 1e-6 * abs(low) <= machine.result_.objective <= high + 1e-6 * abs(high)
+    assert falls > 40 and (lowered > 10) == bool(options)
+
+
+@each_stepping
+def test_each_step_is_its_literal_statement(model):
+    taken = 0
+    for seed in range(15):
+        X, y = make_instance(seed)
+        C = SUM_PRICES[seed % 5]
+        machine, calls = traced(clone(model).set_params(C=C, refit=False), X, y)
+        Z, signs = scaled(X, y)
+        points = [w for _, w, _ in calls]
+        # the machine from which the steps begin
+        norm = getattr(model, "norm", 1)
+        *_, known = arom_step(Z, signs, C, np.ones(Z.shape[1]), norm)
+        found = C * least_loss(Z, signs, points[0]) + np.sum(abs(points[0]) ** norm)
+        assert np.isclose(found, known, rtol=1e-6)
+        for before, after in zip(points, points[1:], strict=False):
+            if not before.any():
+                continue
+            loss = C * least_loss(Z, signs, after)
+            if isinstance(model, FSV):
+                costs = 5 * np.maximum(np.exp(-5 * abs(before)), 1e-7)
+                *_, known = fsv_step(Z, signs, C, costs)
+                found = loss + costs @ abs(after)
+            else:
+                *_, known = arom_step(Z, signs, C, abs(before), norm)
+                assert not after[before == 0].any()
+                parts = after[before != 0] / before[before != 0]
+                found = loss + np.sum(abs(parts) ** norm)
+            assert found >= known * (1 - 1e-6) - 1e-6
+            # where weights below the floor are dropped, the statement knows them still
+            if isinstance(model, FSV) or np.count_nonzero(after) == np.count_nonzero(before):
+                assert np.isclose(found, known, rtol=1e-6, atol=1e-6)
+                taken += 1
+    assert taken > 30
+
+
+@each_stepping
+def test_all_steps_are_their_literal_statement(model):
+    sizes = []
+    for seed in range(15):
+        X, y = make_instance(seed)
+        C = SUM_PRICES[seed % 5]
+        machine = quiet(clone(model).set_params(C=C, refit=False, max_iter=1000), X, y)
+        Z, signs = scaled(X, y)
+        if isinstance(model, FSV):
+            start = np.full(Z.shape[1], np.log(5) / 5)  # where each weight costs 1
+            w, b, value, _ = fsv(Z, signs, C, 5, start)
+        else:
+            w, b, value, _ = arom(Z, signs, C, model.norm)
+        assert np.array_equal(abs(w) > 1e-9, machine.support_)
+        assert np.allclose(in_units(machine), w, rtol=1e-3, atol=1e-4)
+        # each has a floor of its own, from its first machine
+        rtol = 1e-6 if isinstance(model, FSV) else 1e-5
+        assert np.isclose(machine.objective_, value, rtol=rtol, atol=1e-5)
+        sizes.append(machine.n_selected_)
+    assert min(sizes) <= 2 and len(set(sizes)) > 4
+
+
+@each_stepping
+@pytest.mark.parametrize("name", ["sonar", "pima", "wisconsin", "wdbc", "titanic"])
+def test_all_steps_are_their_literal_statement_on_real_data(name, model):
+    X, y = load(name, return_X_y=True)
+    Z, signs = scaled(X, y)
+    machine = quiet(clone(model).set_params(C=0.3, refit=False), X, y)
+    if isinstance(model, FSV):
+        w, *_, value, _ = fsv(Z, signs, 0.3, 5, np.full(Z.shape[1], np.log(5) / 5))
+    else:
+        w, *_, value, _ = arom(Z, signs, 0.3, model.norm)
+    assert np.isclose(machine.objective_, value, rtol=1e-5)
+    assert np.array_equal(abs(w) > 1e-9, machine.support_)
+
+
+@each_stepping
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_so_many_features_as_in_the_literal_statement(model, size):
+    for seed in range(12):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        machine = clone(model).set_params(C=2.0, refit=False, n_features=size)
+        quiet(machine, X, y)
+        assert machine.n_selected_ == size
+        # where the price had to be changed, no statement is literal
+        if machine._raised_to is None and machine.result_.steps[-1].stage == 0:
+            if isinstance(model, FSV):
+                start = np.full(Z.shape[1], np.log(5) / 5)
+                w, *_ = fsv(Z, signs, 2.0, 5, start, n_features=size)
+            else:
+                w, *_ = arom(Z, signs, 2.0, model.norm, n_features=size)
+            assert np.array_equal(w != 0, machine.support_)
+            assert np.allclose(in_units(machine), w, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", [*SETS, "wide"])
+def test_arom_of_the_two_norm_is_the_zero_norm_machine_from_equal_penalties(name):
+    X, y = make_wide(40, 600) if name == "wide" else load(name, return_X_y=True)
+    for C in (0.3, 10):
+        machine = quiet(AROM(C=C, refit=False), X, y)
+        other = quiet(ZeroNormSVM(C=C, start="identity", refit=False), X, y)
+        assert np.array_equal(machine.coef_, other.coef_)
+        assert np.array_equal(machine.intercept_, other.intercept_)
+        steps = [[s.objective for s in m.result_.steps] for m in (machine, other)]
+        assert steps[0] == steps[1] and machine.n_iter_ == other.n_iter_
+        assert machine.result_.objective == other.result_.objective
+
+
+def multipliers_off(Z, signs, w, b, C, low_pulls, high_pulls):
+    """Least excess of the pulls of multipliers that go with the margins, over their limits."""
+    margins = signs * (Z @ w + b)
+    low = np.where(margins < 1 - 1e-6, C, 0)
+    high = np.where(margins > 1 + 1e-6, 0, C)
+    a, off = cp.Variable(len(signs)), cp.Variable()
+    pulls = (Z * signs[:, None]).T @ a
+    limits = [a >= low, a <= high, signs @ a == 0]
+    limits += [pulls <= high_pulls + off, pulls >= low_pulls - off]
+    return cp.Problem(cp.Minimize(off), limits).solve(solver=cp.HIGHS)
+
+
+@each_stepping
+def test_where_the_steps_end_the_conditions_of_their_problem_hold(model):
+    """Multipliers from 0 to C pull at each weight as its penalty does, and at zeros no more."""
+    kept = 0
+    for seed in range(20):
+        X, y = make_instance(seed)
+        C = SUM_PRICES[seed % 5]
+        machine = clone(model).set_params(C=C, refit=False, tol=1e-10, max_iter=1000)
+        quiet(machine, X, y)
+        assert machine.result_.status == "converged"
+        Z, signs = scaled(X, y)
+        w = in_units(machine)
+        b = machine.intercept_[0] + machine.coef_[0] @ X.mean(axis=0)
+        live = w != 0
+        if isinstance(model, FSV):
+            slope = np.sign(w) * 5 * np.maximum(np.exp(-5 * abs(w)), 1e-7)
+            low, high = np.where(live, slope, -5), np.where(live, slope, 5)
+        else:
+            # a zero stays one, whatever pulls at it
+            Z, w = Z[:, live] * w[live], np.ones(live.sum())
+            low = high = np.full(live.sum(), float(model.norm))
+        if live.any():
+            assert multipliers_off(Z, signs, w, b, C, low, high) <= 2e-5
+        kept += live.sum()
+    assert kept > 40
+
+
+@pytest.mark.parametrize("model", [FSV(), AROM(norm=1)], ids=shown)
+def test_the_steps_of_linear_programs_come_to_an_end(model):
+    """At a vertex, which the last program does not leave."""
+    for name in SETS:
+        X, y = load(name, return_X_y=True)
+        for C in (0.1, 1, 30):
+            machine = quiet(clone(model).set_params(C=C, refit=False, tol=0, max_iter=200), X, y)
+            steps = machine.result_.steps
+            assert machine.result_.status == "converged" and steps[-1].change == 0
+            if steps[0].n_selected:
+                assert machine.n_iter_ == len(steps) == machine.result_.counts["linear program"]
+            # a vertex has as many margins of 1 as weights
+            margins = np.where(y == 1, 1, -1) * machine.decision_function(X)
+            assert np.isclose(margins, 1, atol=1e-7).sum() >= machine.n_selected_
+
+
+def test_fsv_comes_near_its_limits():
+    X, y = load("wdbc", return_X_y=True)
+    N = len(y)
+    for C in (0.1, 1):
+        # over alpha, the l1 norm
+        flat = quiet(FSV(C=1e-3 * C, alpha=1e-3, refit=False), X, y)
+        plain = quiet(L1SVM(C=C * N, refit=False), X, y)
+        assert np.isclose(flat.objective_ / 1e-3, plain.objective_, rtol=1e-2)
+        # the number of features
+        steep = quiet(FSV(C=C, alpha=300, refit=False), X, y)
+        loss = least_loss(*scaled(X, y), in_units(steep))
+        assert steep.n_selected_ >= 1
+        assert np.isclose(steep.objective_, steep.n_selected_ + C * loss, rtol=1e-2)
+
+
+def test_columns_that_are_dropped_by_a_product_stay_dropped():
+    X, y = load("sonar", return_X_y=True)
+    for norm in (1, 2):
+        machine, calls = traced(AROM(norm=norm, C=0.5, refit=False), X, y)
+        live = [weights != 0 for _, weights, _ in calls]
+        assert all((after <= before).all() for before, after in zip(live, live[1:], strict=False))
+        counts = [step.n_selected for step in machine.result_.steps]
+        assert counts == [mask.sum() for mask in live] and counts[0] > 2 * counts[-1] > 0
+
+
+# ---------------------------------------------------------------- how far from exact
+
+
+class Losses:
+    """Least sum of hinge losses on some of the features, each program solved once."""
+
+    def __init__(self, Z, signs):
+        self.Z, self.signs, self.known = Z, signs, {}
+
+    def __call__(self, features):
+        key = tuple(sorted(int(j) for j in features))
+        if key not in self.known:
+            w = np.zeros(self.Z.shape[1])
+            if key:
+                N, k = len(self.signs), len(key)
+                rows = np.hstack([self.Z[:, key], np.ones((N, 1))]) * self.signs[:, None]
+                found = linprog(
+                    np.append(np.zeros(k + 1), np.ones(N)),
+                    np.hstack([-rows, -np.eye(N)]),
+                    -np.ones(N),
+                    bounds=[(None, None)] * (k + 1) + [(0, None)] * N,
+                    method="highs",
+                )
+                w[list(key)] = found.x[:k]
+            self.known[key] = least_loss(self.Z, self.signs, w), w
+        return self.known[key]
+
+
+def exact(losses, C, known):
+    """Least ``card + C * hinge losses``: features never hurt, which prunes."""
+    best, open_sets = known, [((), tuple(range(losses.Z.shape[1])))]
+    while open_sets:
+        kept, free = open_sets.pop()
+        loss, w = losses(kept + free)
+        if len(kept) + C * loss >= best - 1e-9:
+            continue
+        best = min(best, np.count_nonzero(w) + C * loss)
+        if free:
+            heavy = max(free, key=lambda j: abs(w[j]))
+            rest = tuple(j for j in free if j != heavy)
+            open_sets += [(kept, rest), ((*kept, heavy), rest)]
+    return best
+
+
+def test_distance_of_all_selectors_from_the_exact_optimum():
+    """Number of features plus C times the losses, each support with the best machine for it."""
+    hits, excess = {}, {}
+    for seed in range(30):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        C, losses = [0.1, 0.3, 1.0][seed % 3], Losses(Z, signs)
+        models = {
+            "EM": ZeroNormSVM(C=C),
+            "EM, plain": ZeroNormSVM(C=C, refit=False),
+            "FSV": FSV(C=C),
+            "AROM 1": AROM(norm=1, C=C),
+            "AROM 2": AROM(C=C),
+            "L1SVM": L1SVM(C=C * len(y)),
+        }
+        found = {}
+        for name, model in models.items():
+            chosen = np.flatnonzero(quiet(model, X, y).support_)
+            found[name] = len(chosen) + C * losses(chosen)[0]
+        best = exact(losses, C, min(found.values()) * (1 + 1e-9))
+        for name, value in found.items():
+            assert value >= best * (1 - 1e-7)
+            hits[name] = hits.get(name, 0) + (value <= best * (1 + 1e-6))
+            excess[name] = excess.get(name, 0) + (value / best - 1) / 30
+    print({name: (hits[name], round(excess[name], 4)) for name in hits})
+    # none reaches the machine that compares supports by what is wanted
+    assert hits["EM"] >= 20 and excess["EM"] < 0.03
+    for name in ("EM, plain", "FSV", "AROM 1", "AROM 2", "L1SVM"):
+        assert hits[name] < hits["EM"] and excess[name] > excess["EM"]
+    assert hits["FSV"] >= 9 and excess["FSV"] < 0.08
+    assert hits["AROM 1"] >= 9 and excess["AROM 1"] < 0.15
+    assert excess["AROM 2"] > 0.2 and excess["L1SVM"] > 0.2
+
+
+# ---------------------------------------------------------------- so many features
+
+
+@each_selecting
+@pytest.mark.parametrize("refit", [True, False])
+def test_exactly_so_many_features(refit, model):
+    for name, sizes in {"sonar": (1, 2, 7, 59), "wisconsin": (1, 2, 9), "wdbc": (3, 10)}.items():
+        X, y = load(name, return_X_y=True)
+        for size in sizes:
+            for C in (1e-4, 1.0):
+                machine = clone(model).set_params(C=C, n_features=size, refit=refit)
+                # linear programs of vertices need not have so many weights
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore" if size == 59 else "error", SelectionWarning)
+                    machine.fit(X, y)
+                assert machine.n_selected_ == size or size == 59
+    X, y = make_wide(40, 600)
+    for size in (1, 5, 20):
+        machine = clone(model).set_params(C=10, n_features=size, refit=refit).fit(X, y)
+        assert machine.n_selected_ == size and machine.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("model", [FSV(), AROM(norm=1)], ids=shown)
+def test_the_price_is_raised_until_features_are_enough(model):
+    X, y = make_wide(40, 600)
+    machine = clone(model).set_params(C=1e-4, n_features=15).fit(X, y)
+    assert machine.n_selected_ == 15 and machine._raised_to > 1e-2
+    assert machine.score(X, y) > 0.6
+    for C in (1e-4, 1.0):
+        machine = clone(model).set_params(C=C, n_features=100)
+        with pytest.warns(
+            SelectionWarning, match="=100, but only .* at any C tried, up to"
+        ) as seen:
+            machine.fit(X, y)
+        assert 15 < machine.n_selected_ <= 40 and seen[0].filename == __file__
+        assert f"{machine.n_selected_} are returned" in str(seen[0].message)
+
+
+@each_stepping
+def test_the_price_is_lowered_only_until_features_are_few_enough(model):
+    X, y = load("sonar", return_X_y=True)
+    machine = clone(model).set_params(C=10, n_features=2, refit=False).fit(X, y)
+    steps = machine.result_.steps
+    assert steps[-1].stage >= 1 and steps[-1].n_selected in (2, 3, 4, 5)
+    by_stage = {step.stage: step.n_selected for step in steps}
+    assert all(by_stage[stage] > 2 for stage in range(steps[-1].stage))
+    # the heaviest of where the steps end, which is unknown but for its order
+    many = clone(model).set_params(C=10, n_features=3, refit=False).fit(X, y)
+    assert many.n_selected_ == 3
+    # where so many are left at once, the price stays
+    free = clone(model).set_params(C=0.5, refit=False).fit(X, y)
+    same = clone(model).set_params(C=0.5, refit=False, n_features=free.n_selected_).fit(X, y)
+    assert np.array_equal(same.support_, free.support_)
+    assert same.result_.steps[-1].stage == 0
+
+
+@each_selecting
+def test_more_features_than_vary(model):
+    X, y = load("pima", return_X_y=True)
+    model = clone(model).set_params(n_features=9, C=1.0)
+    with pytest.warns(SelectionWarning, match="n_features=9, but only 8 vary; 8 are r") as seen:
+        assert model.fit(X, y).n_selected_ == 8
+    assert seen[0].filename == __file__
+
+
+def assert_refitted(machine, X, y):
+    """Optimal for the soft-margin problem on its support."""
+    Z, signs = scaled(X, y)
+    chosen = machine.support_
+    w, b = cp.Variable(chosen.sum()), cp.Variable()
+    loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z[:, chosen] @ w + b)))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(w) + machine.C * loss))
+    best = problem.solve(solver=cp.CLARABEL)
+    ours = in_units(machine)
+    losses = np.maximum(0, 1 - signs * machine.decision_function(X))
+    assert np.isclose(ours @ ours + machine.C * losses.sum(), best, rtol=1e-6)
+
+
+@each_selecting
+def test_the_refit_is_the_soft_margin_machine_of_what_is_selected(model):
+    other = 0
+    for seed in range(15):
+        X, y = make_instance(seed)
+        C = [0.3, 1, 10][seed % 3]
+        for size in (None, 3):
+            model = clone(model).set_params(C=C, n_features=size)
+            machine = quiet(clone(model), X, y)
+            raw = quiet(clone(model).set_params(refit=False), X, y)
+            assert np.array_equal(machine.support_, raw.support_)
+            assert machine.objective_ == raw.objective_
+            if machine.n_selected_:
+                assert_refitted(machine, X, y)
+                other += not np.allclose(machine.coef_, raw.coef_, rtol=1e-3)
+                # of the raw weights, the offset is the best
+                Z, signs = scaled(X, y)
+                losses = np.maximum(0, 1 - signs * raw.decision_function(X))
+                assert np.isclose(losses.sum(), least_loss(Z, signs, in_units(raw)), rtol=1e-9)
+    assert other > 20
+
+
+# libsvm does not end on rows that are equal by the hundred
+@pytest.mark.parametrize("name", [name for name in SETS if name != "titanic"])
+def test_the_ranking_is_that_of_one_soft_margin_machine(name):
+    X, y = load(name, return_X_y=True)
+    varies = X.std(axis=0) > 0
+    Z, signs = scaled(X, y)
+    machine = quiet(SVMRanking(C=0.4), X, y)
+    # there is no 1/2 in |w|^2
+    other = SVC(kernel="linear", C=0.2, tol=1e-8).fit(Z, signs)
+    w = other.coef_[0]
+    assert np.isclose(machine.objective_, w @ w + 0.4 * least_loss(Z, signs, w), rtol=1e-6)
+    sizes = np.zeros(X.shape[1])
+    sizes[varies] = abs(w)
+    assert sorted(machine.order_) == np.flatnonzero(varies).tolist()
+    falls = np.diff(sizes[machine.order_])
+    assert (falls <= 1e-4 * sizes.max()).all()
+    half = max(1, varies.sum() // 2)
+    assert machine.n_selected_ == half
+    assert set(np.flatnonzero(machine.support_)) == set(machine.order_[:half])
+    raw = quiet(SVMRanking(C=0.4, refit=False, n_features=1), X, y)
+    assert np.isclose(abs(in_units(raw)).max(), abs(w).max(), rtol=1e-4)
+
+
+# ---------------------------------------------------------------- none, and all
+
+
+@each_stepping
+def test_a_small_price_sum_selects_nothing_and_says_so(model):
+    for name in SETS:
+        X, y = load(name, return_X_y=True)
+        X = X[:, X.std(axis=0) > 0]
+        share = np.bincount(y)
+        message = "C=1e-05 is too small to select a feature: the weights.*pass a larger C"
+        with pytest.warns(SelectionWarning, match=message) as seen:
+            machine = clone(model).set_params(C=1e-5).fit(X, y)
+        assert len(seen) == 1 and seen[0].filename == __file__
+        assert ("smaller alpha" in str(seen[0].message)) == isinstance(model, FSV)
+        assert not machine.coef_.any() and machine.n_selected_ == 0
+        assert (machine.predict(X) == share.argmax()).all()
+        if isinstance(model, FSV):
+            assert np.isclose(machine.objective_, 2e-5 * share.min())
+
+
+@each_stepping
+def test_where_nothing_is_dropped_the_selectors_say_so(model):
+    X, y = load("pima", return_X_y=True)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 3)), rng.integers(0, 2, 100)
+    X += 2 * y[:, None]
+    with pytest.warns(SelectionWarning, match="none of 3 features is dropped at C=50; p") as seen:
+        assert clone(model).set_params(C=50).fit(X, y).n_selected_ == 3
+    assert len(seen) == 1 and seen[0].filename == __file__
+
+
+@each_selecting
+@pytest.mark.parametrize("refit", [True, False])
+def test_where_no_line_gains_nothing_is_selected(model, refit):
+    X, y = np.array([[0.0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
+    with pytest.warns(SelectionWarning, match="C=1000 is too small"):
+        machine = clone(model).set_params(C=1000, refit=refit).fit(X, y)
+    assert not machine.coef_.any() and machine.intercept_ == [0]
+    with pytest.warns(SelectionWarning, match="n_features=1, but only 0 have a weight"):
+        machine = clone(model).set_params(n_features=1, refit=refit).fit(X, y)
+    assert not machine.coef_.any()
+
+
+@each_selecting
+def test_constant_columns_are_named_and_left_out_by_all(model):
+    X, y = load("wdbc", return_X_y=True, as_frame=True)
+    model = clone(model).set_params(C=0.3)
+    machine = clone(model).fit(X, y)
+    X = X.assign(dull=7.0, rounded=0.1 + 1e-17)
+    with pytest.warns(SelectionWarning, match="there are 2: dull, rounded") as seen:
+        more = clone(model).fit(X, y)
+    assert seen[0].filename == __file__
+    assert np.allclose(more.coef_[0, :-2], machine.coef_[0], rtol=1e-9, atol=0)
+    assert not more.support_[-2:].any()
+    with pytest.warns(SelectionWarning, match="constant") as caught:
+        nothing = clone(model).set_params(C=1.0).fit(np.ones((5, 2)), [0, 1, 1, 1, 0])
+    assert len(caught) == 1
+    assert (nothing.predict(np.zeros((3, 2))) == 1).all()
+    assert nothing.objective_ == 4
+
+
+# ---------------------------------------------------------------- other data
+
+
+@each_selecting
+@pytest.mark.parametrize("refit", [True, False])
+def test_units_order_and_labels_do_not_matter_to_any(refit, model):
+    for seed in range(8):
+        X, y = make_instance(seed)
+        rng = np.random.default_rng(seed)
+        model = clone(model).set_params(C=0.5, refit=refit, n_features=[None, 3][seed % 2])
+        machine = quiet(clone(model), X, y)
+        close = dict(rtol=1e-3, atol=1e-4 * abs(machine.coef_).max())
+        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+        moved = quiet(clone(model), X[rows], y[rows])
+        assert np.array_equal(moved.coef_, machine.coef_)
+        assert np.array_equal(moved.intercept_, machine.intercept_)
+        moved = quiet(clone(model), X[:, columns], y)
+        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-5)
+        assert np.allclose(moved.coef_[0], machine.coef_[0][columns], **close)
+        unit, shift = 10 ** rng.uniform(-2, 2, X.shape[1]), rng.normal(size=X.shape[1])
+        other = quiet(clone(model), (X + shift) * unit, y)
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-5)
+        assert np.allclose(other.coef_ * unit, machine.coef_, **close)
+        swapped = quiet(clone(model), X, 1 - y)
+        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-5)
+        assert np.allclose(swapped.coef_, -machine.coef_, **close)
+        scores = machine.decision_function(X)
+        assert np.allclose(
+            swapped.decision_function(X), -scores, rtol=1e-3, atol=1e-3 * abs(scores).max()
+        )
+
+
+@each_selecting
+def test_units_matter_where_no_selector_scales_them(model):
+    X, y = load("pima", return_X_y=True)
+    grown = X * np.where(np.arange(8) == 6, 1000.0, 1)
+    model = clone(model).set_params(C=0.3, scale=False)
+    machine, other = quiet(clone(model), X, y), quiet(clone(model), grown, y)
+    assert (machine.scale_ == 1).all()
+    assert not np.isclose(machine.objective_, other.objective_, rtol=1e-6)
+    signs = 2.0 * y - 1
+    if isinstance(model, FSV):
+        *_, value, _ = fsv(X, signs, 0.3, 5, np.full(8, np.log(5) / 5))
+        assert np.isclose(machine.objective_, value, rtol=1e-6)
+    elif isinstance(model, AROM):
+        *_, value, _ = arom(X, signs, 0.3, model.norm)
+        assert np.isclose(machine.objective_, value, rtol=1e-5)
+    model.set_params(scale=True)
+    machine, other = quiet(clone(model), X, y), quiet(clone(model), grown, y)
+    assert np.isclose(machine.objective_, other.objective_, rtol=1e-6)
+    assert np.array_equal(machine.support_, other.support_)
+
+
+@each_selecting
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_weight_is_a_number_of_rows_to_all(refit, model):
+    rng = np.random.default_rng(1)
+    for seed in range(8):
+        X, y = make_instance(seed)
+        weights = rng.integers(0, 4, len(y))
+        model = clone(model).set_params(C=0.3, refit=refit)
+        weighted = quiet(clone(model), X, y, sample_weight=weights)
+        repeated = quiet(clone(model), np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        assert np.array_equal(weighted.coef_, repeated.coef_)
+        assert np.array_equal(weighted.intercept_, repeated.intercept_)
+        assert weighted.objective_ == repeated.objective_
+        plain = quiet(clone(model), X, y)
+        assert abs(weighted.objective_ / plain.objective_ - 1) > 1e-6
+        one = quiet(clone(model), X, y, sample_weight=1.0)
+        assert np.array_equal(one.coef_, plain.coef_)
+        # all rows twice are one row at twice the price
+        double = quiet(clone(model), X, y, sample_weight=2.0)
+        dear = quiet(clone(model).set_params(C=0.6), X, y)
+        assert np.isclose(double.objective_, dear.objective_, rtol=1e-6)
+        assert np.allclose(double.coef_, dear.coef_, rtol=1e-4, atol=1e-6)
+
+
+@each_selecting
+def test_one_informative_feature_is_found_by_all(model):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 30))
+    X[:, 17] += 6 * y
+    machine = clone(model).set_params(C=0.3, n_features=1).fit(X, y)
+    assert np.flatnonzero(machine.support_).tolist() == [17]
+    if not isinstance(model, SVMRanking):
+        free = clone(model).set_params(C=0.05).fit(X, y)
+        assert np.flatnonzero(free.support_).tolist() == [17]
+
+
+@each_selecting
+@pytest.mark.parametrize("refit", [True, False])
+def test_two_rows_are_enough_for_all(refit, model):
+    model = clone(model).set_params(C=100, refit=refit)
+    machine = quiet(model, [[1.0, 5.0], [3.0, 5.5]], ["a", "b"])
+    assert machine.scale_.tolist() == [2, 0.5]
+    assert machine.predict([[1.0, 5.0], [3.0, 5.5]]).tolist() == ["a", "b"]
+
+
+@each_selecting
+def test_tiny_huge_and_far_away_numbers(model):
+    X, y = make_instance(4)
+    model = clone(model).set_params(C=0.5)
+    machine = quiet(clone(model), X, y)
+    for factor in (1e-100, 1e-9, 1e9, 1e100):
+        other = quiet(clone(model), X * factor, y)
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-6)
+        assert np.array_equal(other.support_, machine.support_)
+    far = quiet(clone(model), X + 1e6, y)
+    assert np.isclose(far.objective_, machine.objective_, rtol=1e-6)
+
+
+@each_selecting
+def test_one_column(model):
+    X, y = load("wdbc", return_X_y=True)
+    machine = clone(model).set_params(C=0.3).fit(X[:, :1], y)
+    assert machine.n_selected_ == 1 and machine.score(X[:, :1], y) > 0.85
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_degenerate_data_to_all(seed):
+    """Few values, equal rows and columns, ties of all kinds, more features than rows."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_features = rng.integers(2, 20), rng.integers(1, 12)
+    X = rng.integers(-1, 2, (n_rows, n_features)).astype(float)
+    X = np.hstack([X, X[:, : n_features // 2]])
+    y = rng.permutation(np.append([0, 1], rng.integers(0, 2, n_rows - 2)))
+    model = clone(SELECTING[rng.integers(4)]).set_params(
+        C=float(10 ** rng.uniform(-2, 4)),
+        refit=bool(rng.integers(2)),
+        scale=bool(rng.integers(2)),
+        n_features=[None, None, 1, 2][rng.integers(4)],
+    )
+    if isinstance(model, FSV):
+        model.set_params(alpha=float(10 ** rng.uniform(-1, 2)))
+    if not isinstance(model, SVMRanking):
+        model.set_params(max_iter=1000)
+    machine = quiet(model, X, y)
+    assert machine.result_.status in ("solved", "converged")
+    assert machine.result_.duality_gap <= 1e-6
+    assert np.isfinite(machine.coef_).all() and np.isfinite(machine.objective_)
+    if machine.n_features is not None:
+        assert machine.n_selected_ <= machine.n_features
+    if machine.refit and machine.n_selected_:
+        Z = X if not machine.scale else X / machine.scale_
+        signs, chosen = 2.0 * y - 1, machine.support_
+        w, b = cp.Variable(chosen.sum()), cp.Variable()
+        loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z[:, chosen] @ w + b)))
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(w) + machine.C * loss))
+        best = problem.solve(solver=cp.CLARABEL)
+        ours = in_units(machine)
+        losses = np.maximum(0, 1 - signs * machine.decision_function(X))
+        assert ours @ ours + machine.C * losses.sum() <= best * (1 + 1e-5) + 1e-6
+    elif machine.result_.steps and machine.n_features is None and isinstance(model, FSV):
+        # never worse than the machine without features, from which l1 machines start
+        first = machine.result_.steps[0].objective
+        assert machine.result_.objective <= first + 1e-9 * abs(first)
+
+
+# ---------------------------------------------------------------- what is refused, and said
+
+
+@each_selecting
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
+        ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
+        ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
+        ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
+        ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
+        ((GOOD, LABELS, [1, 1, 1, 0, 0, 0]), ValueError, "class 1 has only rows of weight zero"),
+        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
+    ],
+)
+def test_bad_data_is_refused_by_all(model, arguments, error, message):
+    model = quiet(clone(model), GOOD, LABELS)
+    with pytest.raises(error, match=message):
+        model.fit(*arguments)
+    with pytest.raises(NotFittedError):
+        model.predict(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("machine", "error", "message"),
+    [
+        (FSV(C=0), ValueError, "C=0; pass a number from 0 to 1e+06, 0 excluded"),
+        (AROM(C=1e7), ValueError, "C=10000000.0; pass"),
+        (SVMRanking(C="1"), TypeError, "C='1' is str"),
+        (FSV(alpha=0), ValueError, "alpha=0; pass a number from 0, 0 excluded"),
+        (FSV(alpha=np.inf), ValueError, "alpha=inf; pass"),
+        (AROM(norm=0), ValueError, "norm=0; pass"),
+        (AROM(norm=3), ValueError, "norm=3; pass 1 or 2"),
+        (AROM(norm=1.5), ValueError, "norm=1.5; pass a whole number"),
+        (AROM(norm="2"), TypeError, "norm='2' is str"),
+        (AROM(norm=True), TypeError, "norm=True is bool"),
+        (FSV(n_features=0), ValueError, "n_features=0; pass"),
+        (SVMRanking(n_features=1.5), ValueError, "n_features=1.5; pass a whole number"),
+        (AROM(refit=1), TypeError, "refit=1; pass True or False"),
+        (FSV(tol=-1), ValueError, "tol=-1; pass"),
+        (AROM(max_iter=0), ValueError, "max_iter=0; pass"),
+        (SVMRanking(scale="no"), TypeError, "scale='no'; pass True or False"),
+    ],
+    ids=str,
+)
+def test_parameters_of_selectors_are_refused_in_words(machine, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        machine.fit(GOOD, LABELS)
+
+
+@each_selecting
+@pytest.mark.parametrize("refit", [True, False])
+def test_parameters_of_selectors_at_the_ends_are_taken(refit, model):
+    for C in (1e6, 10**6, np.float32(1), np.int64(3)):
+        machine = clone(model).set_params(C=C, scale=np.bool_(False), refit=refit)
+        assert quiet(machine, GOOD, LABELS).n_selected_ >= 1
+    if not isinstance(model, SVMRanking):
+        machine = clone(model).set_params(C=1e-300, refit=refit)
+        assert quiet(machine, GOOD, LABELS).n_selected_ == 0
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 1, 100, 1e4, 1e8])
+def test_any_alpha_is_taken(alpha):
+    for seed in range(8):
+        X, y = make_instance(seed)
+        machine = FSV(C=0.5 * min(1, alpha), alpha=alpha, refit=False, max_iter=1000)
+        quiet(machine, X, y)
+        assert machine.result_.status == "converged"
+        # where a zero costs as much as that, the steps may end with none
+        assert machine.n_selected_ >= 1 or alpha == 1e8
+        w, C = in_units(machine), machine.C
+        own = C * least_loss(*scaled(X, y), w) - np.expm1(-alpha * abs(w)).sum()
+        assert np.isclose(machine.objective_, own, rtol=1e-9)
+
+
+@each_stepping
+def test_too_few_steps_are_said_by_all(model):
+    X, y = load("sonar", return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="not converged in 2 steps.*raise") as caught:
+        machine = clone(model).set_params(C=0.5, max_iter=2).fit(X, y)
+    assert len(caught) == 1 and machine.result_.status == "max_iter"
+    assert caught[0].filename == __file__
+
+
+@each_stepping
+def test_a_step_of_any_that_is_not_verified_is_not_taken(monkeypatch, model):
+    X, y = load("wdbc", return_X_y=True)
+    where = SoftMargin if model is STEPPING[2] else baselines.WeightedProgram
+    true, calls = where.solve, []
+
+    def solve(self, *args, **kwargs):
+        calls.append(0)
+        if len(calls) > 3:
+            raise SubproblemError("no answer")
+        return true(self, *args, **kwargs)
+
+    monkeypatch.setattr(where, "solve", solve)
+    model = clone(model).set_params(C=1.0, refit=False)
+    with pytest.warns(ConvergenceWarning, match="not solved to verified.*no answer") as caught:
+        machine = clone(model).fit(X, y)
+    assert machine.result_.status == "stalled" and machine.n_iter_ == 3
+    assert caught[0].filename == __file__
+    calls.extend([0] * 10)
+    with pytest.raises(SubproblemError, match="no answer"):
+        clone(model).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [FSV(), AROM(norm=1)], ids=shown)
+@pytest.mark.parametrize("what", ["columns", "duals"])
+def test_a_linear_program_that_is_not_verified_is_none(monkeypatch, what, model):
+    X, y = load("wdbc", return_X_y=True)
+    true = getattr(hinge.DualModel, what)
+    monkeypatch.setattr(hinge.DualModel, what, lambda program: 0.999 * true(program))
+    with pytest.raises(SubproblemError, match="duality gap .* more than 1e-07.*Pass a smaller C"):
+        clone(model).fit(X, y)
+
+
+@each_selecting
+def test_a_refit_that_is_not_verified_is_none(monkeypatch, model):
+    X, y = load("wdbc", return_X_y=True)
+    true = SoftMargin.solve
+
+    def solve(self, sizes, C, **kwargs):
+        if set(sizes) == {0.0, 1.0}:
+            raise SubproblemError("no answer")
+        return true(self, sizes, C, **kwargs)
+
+    monkeypatch.setattr(SoftMargin, "solve", solve)
+    with pytest.raises(SubproblemError, match="no answer"):
+        clone(model).set_params(C=0.3).fit(X, y)
+    assert clone(model).set_params(C=0.3, refit=False).fit(X, y).n_selected_ >= 1
+
+
+@each_selecting
+def test_copies_names_and_frames_of_all(model):
+    X, y = load("wdbc", return_X_y=True, as_frame=True)
+    words = np.where(y == 1, "benign", "malignant")
+    machine = clone(model).fit(X, words)
+    assert machine.classes_.tolist() == ["benign", "malignant"]
+    assert machine.score(X, words) > 0.9
+    assert list(machine.get_feature_names_out()) == list(X.columns[machine.support_])
+    thawed = pickle.loads(pickle.dumps(machine))
+    assert np.array_equal(thawed.decision_function(X), machine.decision_function(X))
+    assert thawed.result_ == machine.result_
+    assert np.array_equal(clone(machine).fit(X, words).coef_, machine.coef_)
+    lines = machine.summary().splitlines()
+    assert lines[0] == f"{type(machine).__name__}: {machine.n_selected_} of 30 features"
+    assert f"{machine.objective_:.6g} at C={machine.C:g}" in lines[1]
+    assert "no promise for new data" in lines[2]
+
+
+@each_selecting
+def test_results_of_all_are_plain_data(model):
+    X, y = load("wdbc", return_X_y=True)
+    for size in (None, 3):
+        machine = clone(model).set_params(n_features=size).fit(X, y)
+        result = machine.result_
+        assert type(result.objective) is float and type(machine.objective_) is float
+        assert type(result.duality_gap) is float and 0 <= result.duality_gap <= 1e-6
+        assert result.counts and all(type(count) is int for count in result.counts.values())
+        if not isinstance(model, SVMRanking):
+            assert type(machine.n_iter_) is int and machine.n_iter_ >= 2
+            kind = "quadratic program" if model is STEPPING[2] else "linear program"
+            assert result.counts[kind] >= machine.n_iter_
+
+
+# some checks fit rows that have nothing to do with their labels, or so few columns that all stay
+@pytest.mark.filterwarnings("ignore::fsnotes.errors.SelectionWarning")
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@parametrize_with_checks([FSV(C=1.0, refit=False, scale=False), AROM(norm=1), SVMRanking()])
+def test_scikit_learns_checks_of_selectors(estimator, check):
+    check(estimator)
