@@ -6,12 +6,14 @@ __version__ = "0.1.0"
 
 # A name is imported when it is first used: data sets alone need not wait for scikit-learn.
 _HOMES = {
-    "baselines": ["GreedyMPM", "L1SVM"],
+    "baselines": ["AROM", "FSV", "GreedyMPM", "L1SVM", "SVMRanking"],
     "certify": ["exact_support"],
     "chebyshev": ["L1MPM", "MPM", "SMPM", "null_delta"],
     "datasets": ["available", "download", "load"],
     "dc": ["KernelL0MPM", "KernelMPM", "L0MPM"],
     "em": ["ZeroNormSVM"],
+    "em_kernel": ["SparseKernelSVM"],
+    "em_probit": ["ProbitEM"],
     "generators": [
         "make_cross_planes",
         "make_instance",
@@ -21,6 +23,7 @@ _HOMES = {
     ],
     "mempm": ["FSMEMPM", "MEMPM", "frontier"],
     "moments": ["ClassMoments"],
+    "rvm": ["RVM"],
     "surrogates": ["CappedL1", "Exponential", "L1", "Log", "MCP", "Power", "SCAD"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -63,6 +63,8 @@ class KernelClassifier(BinaryClassifier):
         return values
 
     def _kernel(self, rows, points):
+        if not len(points):  # where none is selected, no kernel is asked
+            return np.zeros((len(rows), 0))
         rows, points = ((part - self._origin) / self.scale_ for part in (rows, points))
         options = {} if callable(self.kernel) else {"gamma": self.gamma_}
         return pairwise_kernels(rows, points, metric=self.kernel, filter_params=True, **options)

@@ -252,11 +252,6 @@ class RVM(KernelClassifier):
         check_is_fitted(self, "dual_coef_")
         return self._root @ self._root.T
 
-    def _kernel(self, rows, points):
-        if not len(points):
-            return np.zeros((len(rows), 0))
-        return super()._kernel(rows, points)
-
     def _candidates(self, X, points):
         """Rows whose kernel functions may be used, all of them distinct."""
         if self.basis is None:

@@ -26,11 +26,14 @@ LARGEST_GAP, WANTED_GAP = 1e-6, 1e-9
 ACCURACIES = (1e-3, 1e-6, 1e-11)  # of the interior point, as pivots begin
 PIVOTS = (60, 150, 300)  # at most, then
 WARM_PIVOTS, COLD_PIVOTS = 80, 12
+MOST_PIVOTS = 1000  # from a start, where the interior point is dear
+USUAL_INTERIOR = 40  # steps of it
 MOST_INTERIOR = 100
 JOINING = 3  # rows freed at a time: more are too many once they are free
 BOLD = 3  # rows that would leave their intervals, up to which they leave one by one
 RIDGES = (1e-14, 1e-12, 1e-10)  # of the longest row, on matrices that may be singular
 ROUNDED, UNIT_ROUNDED, MOST_ROUNDED = 1e-13, 1e-14, 1e-11  # no violation of a margin
+UNBALANCED = 1e-11  # part of the sum of a start's multipliers by which classes may differ
 LOOSE = 10  # times that, where a margin is no more than nearly 1
 REFINEMENTS = 2
 SHORT = 1e-6  # of a margin, up to which it is lengthened to 1
@@ -248,7 +251,8 @@ class _Program:
     def _found(self, start):
         """Multipliers and states by one way after the other."""
         if start is not None:
-            yield self._pivoted(*self._feasible(*start), WARM_PIVOTS)
+            begun = self._feasible(*start)
+            yield self._pivoted(*begun, self._worthwhile(np.count_nonzero(begun[1] == FREE)))
         elif self.gram is not None:
             yield self._pivoted(*self._middle(), COLD_PIVOTS)
         point = None
@@ -256,6 +260,14 @@ class _Program:
             point = self._interior(accuracy, point)
             yield self._pivoted(*self._feasible(*self._guessed(point)), most)
         yield point[0], self._states(point[0])
+
+    def _worthwhile(self, free):
+        """Pivots from a start, as many as cost less than the interior point would."""
+        if self.gram is not None:
+            return WARM_PIVOTS
+        n, N = self.columns.shape
+        cost = 4 * N * n + n * free**2
+        return int(np.clip(USUAL_INTERIOR * N * n**2 / cost, WARM_PIVOTS, MOST_PIVOTS))
 
     # ------------------------------------------------------------ answers
 
@@ -272,7 +284,7 @@ class _Program:
             gap = _relative_gap(best.objective, bound)
             if gap <= WANTED_GAP:
                 break
-        return _Answer(multipliers, states, best, gap)
+        return _Answer(safe, states, best, gap)
 
     def _directions(self, direction, states):
         """That of the multipliers, and others with fewer digits lost where these are large."""
@@ -320,6 +332,9 @@ class _Program:
     def _feasible(self, multipliers, states):
         """The multipliers, at their ends where they are held there, and with signed sum zero."""
         multipliers = np.clip(multipliers, 0, self.caps)
+        # a free row that rounding keeps from its end would take a pivot to get there
+        near = np.minimum(multipliers, self.caps - multipliers) <= ROUNDED * self.caps
+        states = np.where((states == FREE) & near, self._nearer(multipliers), states)
         multipliers[states == AT_ZERO] = 0
         held = states == AT_CAP
         multipliers[held] = self.caps[held]
@@ -333,16 +348,21 @@ class _Program:
         if total > abs(excess):
             multipliers[free] -= self.signs[free] * room * (excess / total)
             return multipliers, states
+        excess_is_rounding = abs(excess) <= UNBALANCED * multipliers.sum()
         multipliers = _balanced(multipliers, self.signs)
-        return multipliers, self._states(multipliers)
+        # no row becomes free for that, or all of a class would
+        return multipliers, states if excess_is_rounding else self._states(multipliers)
+
+    def _nearer(self, multipliers):
+        return np.where(multipliers <= self.caps - multipliers, AT_ZERO, AT_CAP)
 
     def _guessed(self, point):
         """Multipliers of the interior point, each free or at an end."""
         multipliers, _, _, below, above = point
+        states = self._nearer(multipliers)
         room, usual = self.caps - multipliers, multipliers.mean()
         freedom = np.minimum(multipliers / below, room / above) / usual
         free = np.argsort(-freedom, kind="stable")[: self.most_free]
-        states = np.where(multipliers <= room, AT_ZERO, AT_CAP)
         states[free[freedom[free] > 1]] = FREE
         return multipliers, states
 

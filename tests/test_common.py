@@ -25,7 +25,12 @@ ESTIMATORS = [
     if inspect.isclass(member) and issubclass(member, BaseEstimator)
 ]
 # by class: name of the check, and why it fails; at most two each
-EXPECTED_FAILURES = {}
+EXPECTED_FAILURES = {
+    "RVM": {
+        "check_decision_proba_consistency": "probabilities are moderated by the posterior variance "
+        "of the score"
+    },
+}
 LEFT_OUT = [
     "check_dataframe_column_names_consistency",
     "check_transformer_get_feature_names_out",
@@ -60,8 +65,8 @@ def test_few_failures_are_expected():
 # some checks fit data that are wide, have equal rows, or only a few rows and no signal, and say
 # nothing else of warnings
 @pytest.mark.filterwarnings("ignore::fsnotes.errors.TrivialBoundWarning")
-@pytest.mark.filterwarnings("ignore:C=.* is too small to select a feature")
-@pytest.mark.filterwarnings("ignore:none of .* features is dropped")
+@pytest.mark.filterwarnings("ignore:C=.* is too small to select a")
+@pytest.mark.filterwarnings("ignore:none of .* is dropped")
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=failures_of)
 def test_scikit_learns_checks(estimator, check):
@@ -70,8 +75,8 @@ def test_scikit_learns_checks(estimator, check):
 
 # one of them predicts from an array after a fit to a frame; others have no signal to select by
 @pytest.mark.filterwarnings("ignore:X .* feature names")
-@pytest.mark.filterwarnings("ignore:C=.* is too small to select a feature")
-@pytest.mark.filterwarnings("ignore:none of .* features is dropped")
+@pytest.mark.filterwarnings("ignore:C=.* is too small to select a")
+@pytest.mark.filterwarnings("ignore:none of .* is dropped")
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @each_selector
 @pytest.mark.parametrize("name", LEFT_OUT)

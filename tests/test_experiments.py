@@ -38,6 +38,7 @@ from fsnotes.experiments import (
     MissingResult,
     Printed,
     Protocol,
+    RandomSplits,
     Results,
     Table,
     audit,
@@ -47,6 +48,9 @@ from fsnotes.experiments import (
     comparison_table,
     dc,
     dc_kernel,
+    em,
+    em_kernel,
+    em_titanic,
     engine,
     holm,
     printed,
@@ -1001,6 +1005,22 @@ def test_a_sample_is_another_data_set(tmp_path):
     assert set(sizes) == {25}
 
 
+def test_random_splits():
+    y = np.repeat([0, 1], [30, 70])
+    protocol = RandomSplits(repeats=4, test_size=0.2, seed=1)
+    splits = protocol.splits(y)
+    assert len(splits) == protocol.n_splits == 4 and protocol.test_fraction == 0.2
+    for train, test in splits:
+        assert sorted([*train, *test]) == list(range(100)) and y[test].sum() == 14
+    assert len({tuple(sorted(test)) for _, test in splits}) == 4
+    assert str(protocol) == "4 random splits that test on 20 percent, seed 1"
+    other = replace(protocol, test_size=0.1)
+    assert other.test_fraction == 0.1 and other != protocol
+    assert TINY.key("pima", "mpm", other) != TINY.key("pima", "mpm", protocol)
+    with pytest.raises(ExperimentError, match="rows=50; random splits take all rows"):
+        protocol.splits(y, rows=50)
+
+
 def test_machines_tell_facts(done):
     results = Results(TINY, done)
     X, y = Dataset("pima").read()
@@ -1008,14 +1028,27 @@ def test_machines_tell_facts(done):
     largest = results.cell("pima", "mpm").scores("largest_delta")
     assert largest[3] == MPMachine().fit(X[train], y[train]).largest_delta_
     kernel = KernelL0MPM(delta=0.3, gamma=0.1).fit(X[train], y[train])
-    told = engine._facts(kernel)
+    told = engine._facts(kernel, X[train])
     assert told["n_kept"] == len(kernel.support_) and told["n_iter"] == kernel.n_iter_
     # an SVC has an array of that name
-    assert set(engine._facts(SVC().fit(X[train], y[train]))) == {"n_kept"}
+    machine, rows = SVC().fit(X[train], y[train]), X[train]
+    counts = {"n_kept": machine.n_support_.sum()}
+    counts |= {"n_distinct": counts["n_kept"], "n_rows": counts["n_kept"]}
+    assert engine._facts(machine, rows) == counts
     with pytest.raises(ExperimentError, match="pima/mpm has no n_iter; its machine tells largest_"):
         results.cell("pima", "mpm").scores("n_iter")
     cell = results.cell("pima", "l1")
     assert np.allclose(cell.scores("mcc_percent"), 100 * cell.mcc)
+
+
+def test_points_are_counted_with_and_without_duplicates():
+    X, y = Dataset("titanic").read()
+    machine = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    told = engine._facts(machine, X)
+    kept = {tuple(row) for row in X[machine[-1].support_]}
+    assert told["n_kept"] == len(machine[-1].support_) > 100
+    assert told["n_distinct"] == len(kept) <= 14
+    assert told["n_rows"] == sum(tuple(row) in kept for row in X)
 
 
 def test_methods_may_be_for_some_data_sets(tmp_path):
@@ -1179,14 +1212,15 @@ def test_the_bounds_that_paper_000_asks_for_are_out_of_reach_where_it_says_so():
 class Planted:
     """A cell of ten folds with numbers as given."""
 
-    def __init__(self, features, accuracy, largest, hits, seed):
-        noise = np.random.default_rng(seed).normal(size=10)
+    def __init__(self, features, accuracy, largest, hits, noise, seed):
+        noise = noise * np.random.default_rng(seed).normal(size=10)
         self.n_selected = np.full(10, features)
         self.numbers = {
             "accuracy": accuracy + noise - noise.mean(),
             "largest_delta": np.full(10, largest),
             "n_selected": self.n_selected,
             "n_kept": self.n_selected,
+            "n_distinct": self.n_selected,
             "psf": self.n_selected,
         }
         self.supports = np.zeros((10, 1000), dtype=bool)
@@ -1199,13 +1233,12 @@ class Planted:
         return Estimate(self.numbers[measure].mean(), 0, 0, 0)
 
 
-def planted(features=5, accuracy=80, largest=0.95, hits=5):
+def planted(features=5, accuracy=80, largest=0.95, hits=5, noise=1):
     """What a claim reads; each argument a number, or a function of data set and method."""
 
     def read(dataset, method):
-        given = [
-            x(dataset, method) if callable(x) else x for x in (features, accuracy, largest, hits)
-        ]
+        numbers = features, accuracy, largest, hits, noise
+        given = [x(dataset, method) if callable(x) else x for x in numbers]
         return Planted(*given, zlib.crc32(f"{dataset} {method}".encode()))
 
     return read
@@ -1271,6 +1304,28 @@ WORLDS = [
         {"accuracy": when("l0", 90, 80)},
         {"accuracy": when("l0", 70, 80)},
     ),
+    (
+        em.best_overall,
+        {"accuracy": when("em", 90, 80)},
+        {"accuracy": lambda d, m: 90 if m.startswith("fsv") else 80},
+    ),
+    (em.shorter_bars, {"noise": when("em", 0.5, 2)}, {"noise": when("em", 2, 0.5)}),
+    (em.as_accurate_as_all, {}, {"accuracy": lambda d, m: 90 if m == "svm" else 80}),
+    (
+        em.naive_falls_behind,
+        {"accuracy": when("em", 90, 80)},
+        {"accuracy": when("em", 70, 80)},
+    ),
+    (
+        em_kernel.keeps_fewest_of_twonorm,
+        {"features": when("em", 5, 8)},
+        {"features": when("rvm", 5, 8)},
+    ),
+    (
+        em_titanic.keeps_fewest_of_titanic,
+        {"features": when("em", 5, 8, "titanic")},
+        {"features": when("em", 5, 8, "twonorm")},
+    ),
 ]
 
 
@@ -1283,11 +1338,15 @@ def test_claims_that_folds_cannot_tell_are_undecided():
     for check in (dc.accurate_with_alpha, dc.accurate_with_bound, dc.accurate_with_alpha_when_wide):
         assert check(planted()) is None
     assert dc_kernel.is_most_accurate(planted()) is None
+    assert em.best_overall(planted()) is None and em.naive_falls_behind(planted()) is None
+    few = when("em", 0.5, 2)
+    nearly = planted(noise=lambda d, m: few(d, m) if d != "sonar" else 4 - 2 * few(d, m))
+    assert em.shorter_bars(nearly) is None
 
 
 def test_every_claim_that_reads_results_is_planted():
     planted_checks = {check for check, *_ in WORLDS}
-    for name in ("dc", "dc_kernel"):
+    for name in ("dc", "dc_kernel", "em", "em_kernel", "em_titanic"):
         checks = {c.check for c in chapters()[name].claims if isinstance(c, Claim)}
         assert checks - planted_checks <= {
             dc.mean_ranks,
@@ -1295,6 +1354,7 @@ def test_every_claim_that_reads_results_is_planted():
             dc.ranks_follow_accuracies,
             dc.converges_linearly,
             dc.like_smpm,
+            em.faster_than_arom,
         }
 
 

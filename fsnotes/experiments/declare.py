@@ -21,6 +21,8 @@ PER_FOLD = (
     "n_iter",
     "largest_delta",
     "n_kept",
+    "n_distinct",
+    "n_rows",
 )
 MEASURES = (*PER_FOLD, "stability")
 MACHINERY = {"__main__", "declare", "engine", "judge", "render"}
@@ -180,6 +182,33 @@ class Protocol:
 
 
 @dataclass(frozen=True)
+class RandomSplits(Protocol):
+    """Random stratified splits, of which each sets a part aside to test."""
+
+    folds: int = 1
+    test_size: float = 0.2
+
+    @property
+    def test_fraction(self):
+        return self.test_size
+
+    def splits(self, y, rows=None):
+        """Pairs of row numbers, to train and to test; the same for every method."""
+        from sklearn.model_selection import StratifiedShuffleSplit
+
+        if rows is not None:
+            raise ExperimentError(f"rows={rows}; random splits take all rows")
+        draws = StratifiedShuffleSplit(
+            self.repeats, test_size=self.test_size, random_state=self.seed
+        )
+        return list(draws.split(np.zeros(len(y)), y))
+
+    def __str__(self):
+        share = f"{100 * self.test_size:g} percent"
+        return f"{self.repeats} random splits that test on {share}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
 class Printed:
     """A number as a paper prints it.
 
@@ -187,7 +216,9 @@ class Printed:
     ----------
     dataset, method, measure : str
         Names of the chapter; the measure is accuracy, psf or mcc_percent (in percent), mcc,
-        n_selected, n_iter, largest_delta, n_kept (training points with a weight) or stability.
+        n_selected, n_iter, largest_delta, n_kept (training points with a weight, as the machine
+        counts them), n_distinct (those of them that differ), n_rows (training rows equal to one of
+        them) or stability.
     text : str
         As printed, since the last digit says how it was rounded.
     incomparable : str, optional

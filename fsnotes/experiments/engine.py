@@ -106,11 +106,14 @@ def _fit_and_predict(work, number):
     confusion = [[int(((y[test] == a) & (predicted == b)).sum()) for b in labels] for a in labels]
     selects = hasattr(machine, "get_support")
     support = packed(machine.get_support()) if selects else None
-    return confusion, support, X.shape[1], setting, _facts(machine)
+    return confusion, support, X.shape[1], setting, _facts(machine, X[train])
 
 
-def _facts(machine):
-    """Numbers that machines of some kinds tell of themselves."""
+def _facts(machine, X):
+    """Numbers that machines of some kinds tell of themselves, and of their training rows."""
+    from sklearn.pipeline import Pipeline
+
+    machine = machine[-1] if isinstance(machine, Pipeline) else machine
     found = {
         name: getattr(machine, f"{name}_")
         for name in ("largest_delta", "n_iter")
@@ -118,6 +121,9 @@ def _facts(machine):
     }
     if hasattr(machine, "dual_coef_") and hasattr(machine, "support_"):
         found["n_kept"] = len(machine.support_)
+        _, places, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+        points = np.unique(places.ravel()[machine.support_])
+        found |= {"n_distinct": len(points), "n_rows": counts[points].sum()}
     return {
         name: int(value) if isinstance(value, numbers.Integral) else float(value)
         for name, value in found.items()
@@ -141,7 +147,7 @@ def _chosen(work, number, X, y):
     return candidates[int(np.argmax(right))]
 
 
-class _Kept:
+class Kept:
     """The last few results of a slow function, by the arguments that tell them apart."""
 
     def __init__(self, function, most=3):
@@ -167,8 +173,8 @@ def _read(name, digest, dataset):
     return dataset.read()
 
 
-_rows = _Kept(_read)
-_splits = _Kept(lambda name, digest, protocol, rows, y: protocol.splits(y, rows))
+_rows = Kept(_read)
+_splits = Kept(lambda name, digest, protocol, rows, y: protocol.splits(y, rows))
 
 
 class _Supervision:

@@ -19,6 +19,8 @@ LABELS = {
     "n_iter": "steps",
     "largest_delta": "largest bound",
     "n_kept": "points kept",
+    "n_distinct": "distinct points kept",
+    "n_rows": "rows at points kept",
     "stability": "stability",
 }
 DIGITS = {
@@ -30,6 +32,8 @@ DIGITS = {
     "n_iter": 1,
     "largest_delta": 3,
     "n_kept": 1,
+    "n_distinct": 1,
+    "n_rows": 1,
     "stability": 2,
 }
 MISSING = "\u2013"
@@ -246,7 +250,7 @@ def _measured_table(chapter, table, results, dataset, measure):
 def _told_by(results, dataset, methods):
     """Accuracy, and whichever count all methods that are there have."""
     cells = [results.cell(dataset, m) for m in methods if results.has(dataset, m)]
-    counts = ("n_selected", "n_kept")
+    counts = ("n_selected", "n_kept", "n_distinct", "n_rows")
     return ["accuracy", *(k for k in counts if cells and all(cell.tells(k) for cell in cells))]
 
 

@@ -1,0 +1,482 @@
+"""The zero-norm support vector machine in the columns of a kernel matrix: few points."""
+
+import warnings
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from sklearn.exceptions import ConvergenceWarning
+from tqdm import tqdm
+
+from fsnotes.base import solved
+from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.em import DEAREST, DESCENT, Reweighted, Rows, Run
+from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.hinge import LARGEST_C, counted
+from fsnotes.kernels import KernelClassifier
+from fsnotes.svm import SoftMargin
+
+__all__ = ["SparseKernelSVM"]
+
+HARD = 1e8  # price of errors beside which the norm is nothing, where the longest row has 1
+REAL = 1e-13  # part of the largest eigenvalue that is no rounding
+ZERO = 1e-9  # part of the largest weight of the refit that counts as zero
+INDEFINITE = 1e-8  # part of the largest eigenvalue, below zero, that is no rounding
+
+
+class SparseKernelSVM(KernelClassifier):
+    """Few points of a kernel machine, by reweighting: their number plus C times the hinge losses.
+
+    `ZeroNormSVM` in the columns of a kernel matrix. The machine is ``sum_j alpha_j k(x, x_j) + b``
+    with points x_j of the data, the candidates. Each step is a support vector machine with the
+    penalty ``sum alpha_j**2 / alpha_old_j**2``, and with `C0` the two-norm ``alpha' K alpha`` of
+    the usual support vector machine beside it. What the steps provably descend is ``C * hinge
+    losses + C0 alpha' K alpha + 2 sum log |alpha_j|``; where they end depends on where they start.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in points; above 0
+        and at most 1e6. Where it is too small for any point to pay, the machine has none, says the
+        heavier class everywhere, and a warning says what to change.
+    C0 : float, default=0.0
+        Price of the two-norm ``alpha' K alpha``, with K the kernel's matrix of the candidates, in
+        points; at most 1e6. Needs a positive semidefinite kernel. Printed is the two-norm at the
+        price 1 and the zero-norm at the price C0, which is the same problem divided by that price;
+        but there 0 would be a machine that selects nothing, and here it is the zero-norm alone.
+    p : float, default=0.0
+        From 0 to 2: the penalty is ``(2 / p) sum |alpha_j|**p``, of which ``2 sum log |alpha_j|``
+        is the limit up to a constant. At 2 it is one machine, which drops no point.
+    kernel : str or callable, default="rbf"
+        "rbf", "laplacian", "poly", "sigmoid", "cosine", "chi2", "linear", or a function of
+        two rows.
+    gamma : float, optional
+        Of the kernel; by default ``1 / n_features``.
+    basis : int or array-like of int, optional
+        The candidates: so many distinct points, drawn with `random_state` and all alike, or rows
+        of the data with these numbers; by default every distinct point. A step costs their number
+        squared: with thousands of rows, pass a few hundred.
+    start : {"large_C", "identity"}, default="large_C"
+        Begin at 1024 C, where many points pay, and lower it in stages; or begin at C, with equal
+        penalties, as published, which may end with none. Where p is 1 or more, so that the problem
+        is convex, both begin at C.
+    refit : bool, default=True
+        Return the machine of the points that are left without a penalty on their weights but C0's:
+        the penalty shrinks weights, and has done its work. Of several, as where rows can be
+        separated, that of the widest margin. Otherwise return the point at which the steps end,
+        as published.
+    tol : float, default=1e-06
+        A stage ends when no weight changes by more than this part of the largest.
+    max_iter : int, default=100
+        Most steps of a stage.
+    scale : bool, default=True
+        Measure features in their pooled within-class standard deviation before the kernel.
+    random_state : int, default=0
+        Of the candidates, where `basis` is their number.
+    progress : bool, default=False
+        Show a progress bar over the stages, with the number of points left.
+
+    Attributes
+    ----------
+    support_ : ndarray of int
+        Rows of the training data that are selected. Of equal rows the first stands for all, so
+        that distinct points are counted; for the rows equal to one, see Notes.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        Alpha, with its own sign, which need not be that of the label.
+    intercept_ : ndarray of shape (1,)
+        Of several that are as good, the middle one.
+    objective_ : float
+        Number of points plus ``C0 alpha' K alpha`` plus C times the sum of hinge losses, of the
+        machine returned.
+    n_iter_ : int
+        Machines on the way to the end, the first one included.
+    basis_ : ndarray of int
+        Rows of the training data that are candidates.
+    gamma_ : float
+        As used.
+    scale_ : ndarray of shape (n_features,)
+    classes_, n_features_in_, feature_names_in_, result_
+        ``result_.steps`` is the history of what the steps descend. With ``p=0`` a weight below a
+        floor, 1e-6 of the largest of the first machine, counts as the floor; with any p it is zero
+        for good. It never rises within a stage.
+
+    Raises
+    ------
+    SubproblemError
+        If the first machine or the refit cannot be verified. A later step that is not is not
+        taken, with a warning.
+
+    Notes
+    -----
+    With N distinct rows, m candidates and k of them left, a step takes 10 to 50 systems of
+    equations, O(N k^2) each, or O(N^3) where candidates are as many as rows, and few where it
+    begins near its end; the two-norm adds O(N k^2) a step and O(m^3) once. Memory is O(N m), after
+    O(N m n) for the kernel. Equal rows of a class are one row, of the sum of their weights; equal
+    rows of any class are one candidate, and so are points with equal columns.
+
+    Where rows repeat, as in tables of counts, machines that count a point as often as it is in the
+    data report more: ``(X == v).all(axis=1).sum()`` for each v of ``support_vectors_``.
+
+    Where weights have settled with ``p=0`` and ``C0=0``, each that is left meets ``alpha_j sum_i
+    a_i y_i k(x_i, x_j) = 2``, with the multipliers a from 0 to C.
+
+    Published with the two-norm is the matrix of ``y_i y_j k(x_i, x_j)``. That belongs to
+    multipliers, which carry no sign; alpha carries its own, so that ``|w|**2`` is
+    ``alpha' K alpha``.
+
+    References
+    ----------
+    K. Huang, I. King and M. R. Lyu, Direct zero-norm optimization for feature selection,
+    Proceedings of the 8th IEEE International Conference on Data Mining, 2008.
+
+    J. Weston, A. Elisseeff, B. Schoelkopf and M. Tipping, Use of the zero norm with linear models
+    and kernel methods, Journal of Machine Learning Research 3, 1439-1461, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fsnotes import SparseKernelSVM
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> machine = SparseKernelSVM(gamma=1).fit(X, y)
+    >>> len(machine.support_), machine.score(X, y)
+    (5, 1.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        C0=0.0,
+        p=0.0,
+        kernel="rbf",
+        gamma=None,
+        basis=None,
+        start="large_C",
+        refit=True,
+        tol=1e-6,
+        max_iter=100,
+        scale=True,
+        random_state=0,
+        progress=False,
+    ):
+        self.C = C
+        self.C0 = C0
+        self.p = p
+        self.kernel = kernel
+        self.gamma = gamma
+        self.basis = basis
+        self.start = start
+        self.refit = refit
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.random_state = random_state
+        self.progress = progress
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
+        check_real("C0", self.C0, 0, most=LARGEST_C)
+        check_real("p", self.p, 0, most=2)
+        self._check_basis()
+        if not isinstance(self.start, str) or self.start not in ("large_C", "identity"):
+            raise ValueError(f'start={self.start!r}; pass "large_C" or "identity"')
+        check_bool("refit", self.refit)
+        check_real("tol", self.tol, 0)
+        check_count("max_iter", self.max_iter)
+        check_real("random_state", self.random_state, 0)
+        if self.random_state != int(self.random_state):
+            raise ValueError(f"random_state={self.random_state!r}; pass a whole number")
+        check_bool("progress", self.progress)
+
+    def _check_basis(self):
+        if self.basis is None:
+            return
+        rows = np.asarray(self.basis)
+        if rows.dtype.kind not in "iu" or rows.ndim > 1:
+            raise TypeError(
+                f"basis={self.basis!r}; pass None for all points, how many, or an array of row "
+                "numbers"
+            )
+        if rows.ndim == 0 and rows < 2:
+            raise ValueError(f"basis={self.basis!r}; pass at least 2 points, or None for all")
+        if rows.ndim == 1 and len(np.unique(rows)) < 2:
+            raise ValueError(
+                f"basis={self.basis!r}; pass the numbers of at least 2 rows, or None for all"
+            )
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels of one kind: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._forget()
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight):
+        X, y, sample_weight, _ = self._take_rows(X, y, sample_weight)
+        data = Distinct(X, y == self.classes_[1], sample_weight)
+        candidates = self._candidates(data)
+        values = self._columns(data.rows, candidates) + 0.0  # no -0.0
+        kept = different(values)
+        candidates, values = candidates[kept], values[:, kept]
+        self.basis_ = data.numbers[candidates]
+        rows = Rows(values, np.where(data.positive, 1.0, -1.0), data.weights)
+        gram = values[candidates]
+        root = root_of(gram, self.kernel) if self.C0 > 0 else None
+        run = self._run(rows, root)
+        self.n_iter_ = len(run.visited)
+        end = run.visited[-1][1]
+        weights = self._refitted(run, gram, end) if self.refit else end
+        offset = rows.offset(weights)
+        chosen = np.flatnonzero(weights)
+        self._warn_of_size(len(chosen), len(weights))
+        order = chosen[np.argsort(self.basis_[chosen])]
+        self.support_ = self.basis_[order]
+        self.support_vectors_ = X[self.support_]
+        self.dual_coef_ = weights[order][None]
+        self.intercept_ = np.array([offset])
+        margin = self.C0 * run.square(weights)
+        self.objective_ = float(len(chosen) + margin + self.C * rows.hinge(weights, offset))
+        counts = {kind: int(count) for kind, count in run.counts.items()}
+        self.result_ = replace(run.result, duality_gap=run.largest_gap, counts=counts)
+        return self
+
+    # ------------------------------------------------------------ candidates
+
+    def _candidates(self, data):
+        """Places of the candidates among the distinct rows."""
+        if self.basis is None:
+            return data.points
+        rows = np.asarray(self.basis)
+        if rows.ndim == 0:
+            most = min(int(rows), len(data.points))
+            order = np.random.default_rng(int(self.random_state)).permutation(len(data.points))
+            return data.points[np.sort(order[:most])]
+        if rows.min() < 0 or rows.max() >= len(data.place):
+            raise ValueError(
+                f"basis has row numbers from {rows.min()} to {rows.max()}; pass numbers from 0 to "
+                f"{len(data.place) - 1}"
+            )
+        places = np.unique(data.place[rows])
+        places = places[places >= 0]
+        if not len(places):
+            raise ValueError("all rows of basis have weight zero; pass others, or basis=None")
+        return places
+
+    # ------------------------------------------------------------ steps
+
+    def _run(self, rows, root):
+        # a power of 1 or more is convex: stages would only drop weights that are wanted again
+        staged = self.start == "large_C" and self.p < 1
+        prices = [self.C * m for m in DESCENT if m == 1 or m * self.C <= DEAREST]
+        prices = prices if staged else [self.C]
+        with tqdm(
+            total=len(prices) + 1, desc="SparseKernelSVM", unit="stage", disable=not self.progress
+        ) as bar:
+            run = KernelRun(rows, float(self.p), root=root, C0=float(self.C0), bar=bar)
+            prices = run.begin(prices)
+            if self.p == 2:
+                run.result = solved(run.margin.objective)
+            else:
+                run.result = run.go_on(prices, self.tol, self.max_iter)
+            bar.update(bar.total - bar.n)
+        self._warn_of_end(run)
+        return run
+
+    def _warn_of_end(self, run):
+        if run.result.status == "stalled":
+            message = (
+                f"a step was not solved to verified accuracy, so the point before it is kept: "
+                f"{run.unsolved}"
+            )
+        elif run.result.status == "max_iter":
+            message = (
+                f"not converged in {self.max_iter} steps: the last changed the weights by "
+                f"{run.result.steps[-1].change:.1e}, more than tol={self.tol:g}; raise max_iter or "
+                "tol"
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+    # ------------------------------------------------------------ what is returned
+
+    def _refitted(self, run, gram, end):
+        """Weights of the machine of the points left, without a price on points."""
+        chosen = np.flatnonzero(end)
+        if self.p == 2 or not len(chosen):
+            return end
+        try:
+            return run.unpriced(chosen, gram[np.ix_(chosen, chosen)], self.C)
+        except SubproblemError as error:
+            raise SubproblemError(f"of the refit: {error}; or refit=False") from error
+
+    def _warn_of_size(self, found, most):
+        if found == 0:
+            start = ', start="large_C"' if self.start == "identity" else ""
+            words = f"C={self.C:g} is too small to select a point; pass a larger C{start}"
+        elif found == most > 1:
+            power = ", p=0" if self.p >= 1 else ""
+            words = (
+                f"none of {most} points is dropped at C={self.C:g}; pass a smaller C{power} if "
+                "fewer are wanted"
+            )
+        else:
+            return
+        warnings.warn(words, SelectionWarning, stacklevel=4)
+
+
+class Distinct:
+    """Rows of positive weight, equal ones of one class as one, in an order that is theirs alone.
+
+    Attributes
+    ----------
+    rows, positive, weights : ndarray
+    numbers : ndarray of int
+        Of each, the first row of the data equal to it, whatever its class.
+    points : ndarray of int
+        Places among these of rows that differ, whatever their class.
+    place : ndarray of int
+        Of each row of the data, the place of its point, or -1 where its weight is zero.
+    """
+
+    def __init__(self, X, positive, sample_weight):
+        numbers, total = np.arange(len(X)), len(X)
+        if sample_weight is not None:
+            X, positive, weights = counted(X, positive, sample_weight)
+            numbers = np.flatnonzero(np.asarray(sample_weight) > 0)
+        else:
+            weights = np.ones(len(X))
+        # of classes, not of the one that happens to be last: swapped labels change no order
+        order = np.lexsort((numbers, *X.T))
+        X, positive, weights, numbers = (part[order] for part in (X, positive, weights, numbers))
+        group = np.cumsum(np.append(True, (X[1:] != X[:-1]).any(axis=1))) - 1
+        keys, first, which = np.unique(2 * group + positive, return_index=True, return_inverse=True)
+        self.rows, self.positive = X[first], positive[first]
+        self.weights = np.bincount(which, weights)
+        _, self.points, of_group = np.unique(keys // 2, return_index=True, return_inverse=True)
+        starts = np.unique(group, return_index=True)[1]
+        self.numbers = numbers[starts][of_group]
+        self.place = np.full(total, -1)
+        self.place[numbers] = self.points[group]
+
+
+def different(columns):
+    """Places of columns that are not equal to one before them."""
+    seen = {}
+    for place, column in enumerate(np.ascontiguousarray(columns.T)):
+        seen.setdefault(column.tobytes(), place)
+    return np.array(list(seen.values()))
+
+
+def root_of(gram, kernel):
+    """R with ``R'R`` the Gram matrix."""
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    off = abs(gram - gram.T).max()
+    if values[0] < -INDEFINITE * values[-1] or off > INDEFINITE * abs(gram).max():
+        raise ValueError(
+            f"C0= asks for the two-norm of kernel={kernel!r}, which has none on these rows: its "
+            f"matrix has eigenvalues from {values[0]:.3g} to {values[-1]:.3g} and differs from its "
+            f"transpose by {off:.3g}; pass C0=0, or a positive semidefinite kernel"
+        )
+    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+
+
+@dataclass
+class KernelRun(Run):
+    """A sequence of machines, with a two-norm beside the penalty.
+
+    Attributes
+    ----------
+    root : ndarray, optional
+        R with ``R'R`` the kernel's matrix of the candidates, if the two-norm has a price.
+    C0 : float
+        The price of ``|R alpha|**2``.
+    bar : object
+        The progress bar.
+    """
+
+    root: np.ndarray | None = None
+    C0: float = 0.0
+    bar: object = field(default=None, repr=False)
+
+    def square(self, weights):
+        """``alpha' K alpha``, which is not asked for where it has no price."""
+        if self.root is None:
+            return 0.0
+        live = np.flatnonzero(weights)
+        return float(((self.root[:, live] @ weights[live]) ** 2).sum())
+
+    def solve(self, sizes, C):
+        """Least ``|u|**2 + C0 alpha' K alpha + C * hinge losses`` for ``alpha = sizes * u``."""
+        if self.root is None:
+            self.margin = self.count(self.rows.machine.solve(sizes, C, start=self.margin))
+            weights = self.margin.weights
+        else:
+            # with I + C0 (sizes K sizes) = L L', both squares are one, of v = L' u
+            live = np.flatnonzero(sizes)
+            part = self.root[:, live] * sizes[live]
+            matrix = self.C0 * (part.T @ part)
+            matrix[np.diag_indices_from(matrix)] += 1
+            lower = cholesky(matrix, lower=True)
+            columns = solve_triangular(lower, (self.rows.Z[:, live] * sizes[live]).T, lower=True).T
+            program = SoftMargin(columns, self.rows.signs, self.rows.shares)
+            self.margin = self.count(program.solve(np.ones(len(live)), C, start=self.margin))
+            turned = solve_triangular(lower, self.margin.weights, lower=True, trans="T")
+            weights = np.zeros(len(sizes))
+            weights[live] = sizes[live] * turned
+        if self.bar is not None:
+            self.bar.set_postfix(points=int(np.count_nonzero(self.floored(weights))))
+        return weights
+
+    def count(self, margin):
+        self.counts["quadratic program"] += 1
+        for kind, count in margin.counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + count
+        self.largest_gap = max(self.largest_gap, float(margin.duality_gap))
+        return margin
+
+    def stages(self, prices):
+        for C in prices:
+            self.unsolved = None
+            self.bar.update()
+            yield Combined(self, C)
+
+    def unpriced(self, chosen, gram, C):
+        """Weights of least ``C0 alpha' K alpha + C * hinge losses`` on the chosen points.
+
+        Of several, as where the two-norm has no price, those of the least norm. Of a kernel that
+        has none, eigenvalues below zero count by their size.
+        """
+        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+        sizes = abs(values)
+        real = sizes > REAL * sizes.max()
+        turn = vectors[:, real] / np.sqrt(sizes[real])
+        columns = self.rows.Z[:, chosen] @ turn
+        largest = (columns**2).sum(axis=1).max()
+        price = min(C / self.C0 if self.C0 > 0 else np.inf, HARD / largest)
+        program = SoftMargin(columns, self.rows.signs, self.rows.shares)
+        margin = self.count(program.solve(np.ones(columns.shape[1]), price))
+        weights = np.zeros(self.rows.n_features)
+        weights[chosen] = turn @ margin.weights
+        return np.where(abs(weights) > ZERO * abs(weights).max(initial=0), weights, 0)
+
+
+class Combined(Reweighted):
+    """`Reweighted`, and ``C0 alpha' K alpha``."""
+
+    def penalties(self, weights):
+        return np.append(super().penalties(weights), self.run.C0 * self.run.square(weights))
