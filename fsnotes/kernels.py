@@ -18,7 +18,7 @@ class KernelClassifier(BinaryClassifier):
     """A sum of kernel functions at some of the training points.
 
     A subclass has the parameters ``kernel``, ``gamma`` and ``scale``, and sets in `fit`, after
-    `_take_rows`, ``support_``, ``support_vectors_``, ``dual_coef_`` and ``intercept_``.
+    ``_take_rows``, ``support_``, ``support_vectors_``, ``dual_coef_`` and ``intercept_``.
     """
 
     def _check_parameters(self):
