@@ -900,6 +900,8 @@ def test_commands(named, tmp_path, capsys):
     assert "agrees" in capsys.readouterr().out
     assert main(["list", *folder]) == 0
     assert "tiny/one  6/6" in capsys.readouterr().out
+    assert main(["show", "tiny", *folder]) == 0
+    assert "A title" in capsys.readouterr().out
     assert main(["run", "tiny", "--quick", "--only", "pima/mpm", *folder]) == 0
     assert "tiny.quick.jsonl" in capsys.readouterr().out
     assert main(["show", "tiny/two", "--quick", *folder]) == 0

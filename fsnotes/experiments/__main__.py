@@ -19,8 +19,8 @@ def parser():
     running.add_argument("--jobs", type=int, metavar="N", help="worker processes; -1: every core")
     running.add_argument("--only", metavar="CELL", help="as sonar/mpm, or 'sonar/*'")
     running.add_argument("--dask", metavar="ADDRESS", help="spread over a dask cluster")
-    showing = commands.add_parser("show", help="printed and measured values of a table")
-    showing.add_argument("target", metavar="TABLE", help="mempm/table4")
+    showing = commands.add_parser("show", help="printed and measured values")
+    showing.add_argument("target", metavar="TABLE_OR_CHAPTER", help="mempm/table4, or mempm")
     for command in (listing, running, showing):
         command.add_argument("--quick", action="store_true", help="one repeat, stored apart")
     for command in (listing, running, showing):
@@ -64,14 +64,17 @@ def _run(arguments):
 def _show(arguments):
     chapter, table = declare.find(arguments.target)
     results = engine.Results(chapter, arguments.results, arguments.quick)
-    shown = render.replication_table(
-        arguments.target, folder=arguments.results, quick=arguments.quick
-    )
-    if not any(results.has(*name) for name in table.cells()):
+    options = {"folder": arguments.results, "quick": arguments.quick}
+    shown = [
+        render.replication_table(f"{chapter.name}/{chosen.name}", **options)
+        for chosen in ([table] if table else chapter.tables.values())
+        if any(results.has(*name) for name in chosen.cells())
+    ]
+    if not shown:
         raise engine.MissingResult(
             f"there are no results for {arguments.target}; {results.remedy()}", "not run"
         )
-    print(shown)
+    print(*shown, sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -170,9 +170,9 @@ def compared(read):
 
 
 def best_overall(read):
-    """Significantly more accurate than each rival in more places than less accurate, after Holm.
+    """It is significantly more accurate than each rival in more places than it is less, by Holm.
 
-    None where there are no more of the one than of the other.
+    Undecided if against some rival both counts are equal.
     """
     signs = {rival: 0 for rival in RIVALS}
     for pair in compared(read):

@@ -77,7 +77,7 @@ CHAPTER = Chapter(
         Claim(
             PAPER,
             "Table 3",
-            "On twonorm the zero-norm machine keeps far fewer points than SVM and RVM",
+            "On twonorm the zero-norm machine keeps fewer points than SVM and RVM",
             keeps_fewest_of_twonorm,
             LINK,
         ),

@@ -47,7 +47,7 @@ CHAPTER = Chapter(
         Claim(
             PAPER,
             "Table 3",
-            "On Titanic the zero-norm machine keeps far fewer points than SVM and RVM",
+            "On Titanic the zero-norm machine keeps fewer points than SVM and RVM",
             keeps_fewest_of_titanic,
             LINK,
         ),
