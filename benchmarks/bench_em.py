@@ -12,7 +12,8 @@ from sklearn.svm import SVC, LinearSVC
 from benchmarks.harness import Comparison
 from fsnotes import ZeroNormSVM, literal, load, make_wide
 from fsnotes.baselines import AROM, FSV, SVMRanking
-from fsnotes.em import Rows, _Unpenalized
+from fsnotes.em import Unpenalized
+from fsnotes.reweighting import Rows
 
 C = 10.0  # at which some features are left on every set
 
@@ -143,7 +144,7 @@ PEERS = {
 def quality(Z, signs, chosen):
     """Number of features plus C times the least sum of hinge losses on them."""
     rows = Rows(Z, signs, np.ones(len(signs)))
-    weights = _Unpenalized(rows).chain().solve(np.sort(chosen))
+    weights = Unpenalized(rows).chain().solve(np.sort(chosen))
     return len(chosen) + C * rows.least_hinge(weights)
 
 

@@ -1,7 +1,7 @@
 """What the papers compare with."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -10,18 +10,10 @@ from sklearn.svm import SVC
 from fsnotes.base import MomentClassifier, feasible_bound, solved
 from fsnotes.bounds import HELD, delta, kappa, minimax
 from fsnotes.checks import check_bool, check_bound, check_count, check_real
-from fsnotes.em import FLOOR, HALVES, Reweighted, Rows, Run, heaviest
 from fsnotes.errors import SelectionWarning, SubproblemError
-from fsnotes.hinge import (
-    BATCH,
-    GAP,
-    LARGEST_C,
-    LOST,
-    DualModel,
-    HingeClassifier,
-    HingeProgram,
-    distinct,
-)
+from fsnotes.hinge import LARGEST_C, HingeProgram, WeightedProgram
+from fsnotes.reweighting import FLOOR, HALVES, Reweighted, Rows, Run, heaviest
+from fsnotes.rows import RowClassifier, distinct
 from fsnotes.surrogates import Exponential
 
 __all__ = ["AROM", "FSV", "GreedyMPM", "L1SVM", "SVMRanking"]
@@ -31,7 +23,7 @@ LEAST_COST = 1e-7  # of a weight, as a part of what it costs at 0
 CANCELLED = 1e-12  # of the terms of a sum, what is left of it by rounding
 
 
-class L1SVM(HingeClassifier):
+class L1SVM(RowClassifier):
     """Few features by a linear program: minimise ``|w|_1 + C`` times the mean hinge loss.
 
     Problem (2) of Xu, King and Lyu (2007), which it compares with. The offset has no price.
@@ -165,7 +157,7 @@ class L1SVM(HingeClassifier):
         ]
 
 
-class HingeSelector(HingeClassifier):
+class HingeSelector(RowClassifier):
     """Features by the weights in which some steps end, and a soft-margin machine of them.
 
     A subclass has the parameters ``C``, ``n_features`` and ``refit`` and a method ``_end(rows)``
@@ -183,9 +175,7 @@ class HingeSelector(HingeClassifier):
         X, positive, weights = distinct(X, positive, weights)
         used, _, center = self._prepared(X, positive, weights)
         center = center[used]
-        # columns one after the other, since most steps need a few of them
-        Z = ((X.T[used] - center[:, None]) / self.scale_[used, None]).T
-        rows = Rows(Z, np.where(positive, 1.0, -1.0), weights)
+        rows = Rows.measured(X, positive, weights, used, center, self.scale_[used])
         end = self._end(rows, used)
         scaled = heaviest(end, self._size(rows))
         if self.refit and scaled.any():
@@ -247,29 +237,14 @@ class SteppingSelector(HingeSelector):
         least = 0 if self.n_features is None else min(self._size(rows), len(used))
         run = self._steps(rows, least)
         prices = [self.C / 2**k for k in range(HALVES + 1)] if least else [self.C]
-        result = run.go_on(run.begin(prices), self.tol, self.max_iter)
-        self._warn_of_end(result, run.unsolved)
+        run.result = run.go_on(run.begin(prices), self.tol, self.max_iter)
+        run.warn_of_end(self.tol, self.max_iter, stacklevel=4)
         end = run.visited[-1][1]
         self._raised_to = run.raised_to
         self.n_iter_ = len(run.visited)
-        self.result_ = replace(result, counts={k: int(v) for k, v in run.counts.items()})
+        self.result_ = replace(run.result, counts={k: int(v) for k, v in run.counts.items()})
         self.objective_ = float(self._penalty(run, end) + self.C * rows.least_hinge(end))
         return end
-
-    def _warn_of_end(self, result, error):
-        if result.status == "stalled":
-            words = (
-                "a step was not solved to verified accuracy, so the point before it is kept: "
-                f"{error}"
-            )
-        elif result.status == "max_iter":
-            words = (
-                f"not converged in {self.max_iter} steps: the last changed the weights by "
-                f"{result.steps[-1].change:.1e}, more than tol={self.tol:g}; raise max_iter or tol"
-            )
-        else:
-            return
-        warnings.warn(words, ConvergenceWarning, stacklevel=5)
 
 
 class Steps(Run):
@@ -277,15 +252,8 @@ class Steps(Run):
 
     raised_to = None
 
-    def stages(self, prices):
-        for C in prices:
-            self.unsolved = None
-            yield self.problem(C)
-            if self.ended or np.count_nonzero(self.visited[-1][1]) <= self.least:
-                return
-
-    def problem(self, C):
-        return Reweighted(self, C)
+    def over(self):
+        return self.ended or np.count_nonzero(self.visited[-1][1]) <= self.least
 
 
 class LinearSteps(Steps):
@@ -334,109 +302,6 @@ class LinearSteps(Steps):
         self.margin = self.program.solve(sizes, C, self.rest)
         self.largest_gap = max(self.largest_gap, self.margin.duality_gap)
         return self.margin.weights
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """Weights, the sum of hinge losses, and the relative distance of both to a bound."""
-
-    weights: np.ndarray
-    hinge: float
-    duality_gap: float
-
-
-class WeightedProgram:
-    """Minimise ``sum |w_j| / size_j + C * hinge losses``, for sizes and C that change.
-
-    The program of `HingeProgram`, which is kept: costs of weights are limits of its constraints,
-    and prices of losses bounds of its variables, so that each solution starts from the last. Its
-    constraints are not divided by the costs, of which some may be next to nothing.
-    """
-
-    def __init__(self, rows):
-        self.rows = rows
-        self.signed = (rows.Z * rows.signs[:, None]).T
-        self.counts = {"linear program": 0, "pivot": 0}
-        self.model, self.joined = None, np.zeros(0, dtype=int)
-
-    def solve(self, sizes, C, rest=0.0):
-        """The solution; its gap is a part of what is minimised plus the rest."""
-        with np.errstate(divide="ignore"):
-            costs = 1 / sizes  # infinite where there is no column
-        prices = C * self.rows.shares
-        unit = min(1.0, prices.max())  # of the multipliers, which the solver gets near 1
-        pivots = self.begin(prices / unit, costs / unit)
-        multipliers, status = prices, "nothing"
-        while True:
-            pulls = abs(self.signed @ multipliers)
-            out = pulls > costs * (1 + 1e-9) + 1e-12 * abs(multipliers).max()
-            out[self.joined] = False
-            if not out.any() and status != "nothing":
-                break
-            batch = np.flatnonzero(out)
-            batch = batch[np.argsort(-pulls[batch] / costs[batch], kind="stable")[:BATCH]]
-            if len(batch):
-                self.joined = np.append(self.joined, batch)
-                self.model.add(self.signed[batch], costs[batch] / unit)
-            status = self.model.run()
-            multipliers = self.model.columns() * unit
-        self.counts["linear program"] += 1
-        self.counts["pivot"] += self.model.pivots - pivots
-        weights = np.zeros(len(costs))
-        weights[self.joined] = -self.model.duals()[1:]
-        return self.verified(weights, costs, C, rest, multipliers, status)
-
-    def begin(self, bounds, limits):
-        """Take the bounds of variables and the limits of constraints; the pivots until then."""
-        if self.model is None:
-            self.model = DualModel(bounds)
-            self.model.add(self.rows.signs[None], np.zeros(1))
-            return 0
-        highs = self.model.highs
-        highs.changeColsBounds(len(bounds), self.model.places, np.zeros(len(bounds)), bounds)
-        for place, limit in enumerate(limits[self.joined].tolist(), 1):
-            highs.changeRowBounds(place, -limit, limit)
-        return self.model.pivots
-
-    def verified(self, weights, costs, C, rest, multipliers, status):
-        """The weights, or none where these are as good, once they are known to be the best."""
-        weights = np.where(abs(weights) > LOST * abs(weights).max(initial=0), weights, 0)
-        live = np.flatnonzero(weights)
-        hinge = self.rows.least_hinge(weights)
-        objective = float(costs[live] @ abs(weights[live]) + C * hinge)
-        nothing = self.rows.hinge_of_nothing()
-        if C * nothing <= objective + LOST * (objective + rest):
-            weights, hinge, objective = np.zeros(len(weights)), nothing, C * nothing
-        prices = C * self.rows.shares
-        bound = max(self.bound(a, prices, costs, weights) for a in (multipliers, prices))
-        gap = max(0.0, float((objective - bound) / (objective + rest)))
-        if gap <= GAP:
-            return Weighted(weights, hinge, gap)
-        raise SubproblemError(
-            f"the linear program was not solved: duality gap {gap:.1e}, more than {GAP:g}; the "
-            f"solver says {status!r}. Pass a smaller C than {C:g}, or scale=True"
-        )
-
-    def bound(self, multipliers, prices, costs, weights):
-        """What no machine gets below whose weights are at most ten times the largest found.
-
-        Where there are none, what no machine gets below. Constraints hold but for rounding, of
-        which a part of a cost next to nothing would be a large one.
-        """
-        sums = np.array([multipliers @ (self.rows.signs == sign) for sign in (-1, 1)])
-        parts = sums.min() / np.where(sums > 0, sums, 1)
-        multipliers = np.clip(multipliers, 0, prices)
-        multipliers = multipliers * np.where(self.rows.signs > 0, parts[1], parts[0])
-        pulls = abs(self.signed @ multipliers)
-        if not weights.any():
-            return multipliers.sum() / (pulls / costs).max(initial=1)
-        excess = np.maximum(pulls - costs, 0).sum()
-        return multipliers.sum() - 10 * abs(weights).max() * excess
-
-    def too_small(self, costs):
-        """A C at which no weight is optimal."""
-        rows = self.rows
-        return HingeProgram(rows.Z, rows.signs, rows.shares, costs).too_small()
 
 
 class Linearized(Reweighted):

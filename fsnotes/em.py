@@ -1,35 +1,29 @@
 """Hierarchical Bayes EM: the zero-norm support vector machine by reweighted ridge penalties."""
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import linprog
-from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.base import solved
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
-from fsnotes.hinge import LARGEST_C, DualModel, HingeClassifier, distinct
-from fsnotes.mm import stages
-from fsnotes.svm import SoftMargin
+from fsnotes.hinge import LARGEST_C, DualModel, balanced
+from fsnotes.reweighting import HALVES, Rows, Run, descending, heaviest
+from fsnotes.rows import RowClassifier, distinct
 
 __all__ = ["ZeroNormSVM"]
 
-FLOOR = 1e-6  # of the largest weight of the first machine; smaller ones are zero for good
-DESCENT = (1024, 256, 64, 16, 8, 4, 2, 1)  # times C, the stages from a large one
 BELOW = (1 / 2, 1 / 4)  # times C, where the search for a support goes on
 SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal penalties search
-HALVES = 30  # of C at most, until a number of features is reached
-DEAREST = 1e8  # price of errors
-SAME, ROUNDED = 1e-9, 1e-14  # of the parts of a value, and of all prices, what may be rounding
 NEARLY = 0.99  # a margin that is lengthened to 1
 HARD = 1e8  # a price of errors that allows none, where there need be none
 ORDERING = 8  # columns that tell most rows apart
 GAP = 1e-6  # relative duality gap of an answer that counts as verified
 
 
-class ZeroNormSVM(HingeClassifier):
+class ZeroNormSVM(RowClassifier):
     """Few features by reweighting: the number of features plus C times the sum of hinge losses.
 
     Each step is a support vector machine with the penalty ``sum w_i**2 / w_old_i**2``, found as
@@ -162,12 +156,10 @@ class ZeroNormSVM(HingeClassifier):
         X, positive, weights = _merged(X, positive, weights)
         used, _, center = self._prepared(X, positive, weights)
         center = center[used]
-        # columns one after the other, since most steps need a few of them
-        Z = ((X.T[used] - center[:, None]) / self.scale_[used, None]).T
-        rows = Rows(Z, np.where(positive, 1.0, -1.0), weights)
+        rows = Rows.measured(X, positive, weights, used, center, self.scale_[used])
         main, runs = self._runs(rows)
         self.n_iter_ = main.end
-        program = _Unpenalized(rows)
+        program = Unpenalized(rows)
         scaled, offset, counts = self._chosen(rows, program, main, runs)
         self.coef_ = np.zeros((1, self.n_features_in_))
         self.coef_[0, used] = scaled / self.scale_[used]
@@ -191,8 +183,7 @@ class ZeroNormSVM(HingeClassifier):
         below = [self.C / 2**k for k in range(1, HALVES + 1)]
         # a power of 1 or more is convex: stages would only drop weights that are wanted again
         if self.start == "large_C" and self.p < 1:
-            prices = [m * self.C for m in DESCENT if m == 1 or m * self.C <= DEAREST]
-            main = self._run(rows, prices + below * (self.n_features is not None))
+            main = self._run(rows, descending(self.C) + below * (self.n_features is not None))
             if self.refit and self.n_features is None:
                 main.go_on([m * self.C for m in BELOW], self.tol, self.max_iter)
             return main, [main]
@@ -210,7 +201,7 @@ class ZeroNormSVM(HingeClassifier):
             run.begin([self.C])
             run.result = solved(run.margin.objective, duality_gap=float(run.margin.duality_gap))
         else:
-            weights, objective, gap = rows.flattest(self.C)
+            weights, objective, gap = flattest(rows, self.C)
             run.visited.append((self.C, weights))
             run.result = solved(objective, duality_gap=gap)
         run.end = 1
@@ -223,24 +214,8 @@ class ZeroNormSVM(HingeClassifier):
         run.result = run.go_on(prices, self.tol, self.max_iter)
         run.end = len(run.visited)
         if not aside:
-            self._warn_of_end(run)
+            run.warn_of_end(self.tol, self.max_iter, stacklevel=5)
         return run
-
-    def _warn_of_end(self, run):
-        if run.result.status == "stalled":
-            message = (
-                f"a step was not solved to verified accuracy, so the point before it is kept: "
-                f"{run.unsolved}"
-            )
-        elif run.result.status == "max_iter":
-            message = (
-                f"not converged in {self.max_iter} steps: the last changed the weights by "
-                f"{run.result.steps[-1].change:.1e}, more than tol={self.tol:g}; raise max_iter or "
-                "tol"
-            )
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=6)
 
     # ------------------------------------------------------------ what is returned
 
@@ -298,11 +273,10 @@ class ZeroNormSVM(HingeClassifier):
             sets = dict.fromkeys(s for run in runs for s in run.supports_of(size))
             machines = [Candidate(rows, self.C, program.chain().solve(np.array(s))) for s in sets]
             # a machine may have zeros, its set has not
-            loss, best = min(((m.hinge, k) for k, m in enumerate(machines)), default=(np.inf, None))
             weights = np.zeros(rows.n_features)
-            if best is not None:
-                chosen = np.array(list(sets)[best])
-                weights = program.widest(machines[best], chosen)
+            if machines:
+                best = min(range(len(machines)), key=lambda k: machines[k].hinge)
+                weights = program.widest(machines[best], np.array(list(sets)[best]))
         found = np.count_nonzero(weights)
         if found < self.n_features:
             self._warn_of_fewer(rows, found)
@@ -359,226 +333,31 @@ def _merged(X, positive, weights):
     return distinct(X, positive, weights)
 
 
-def heaviest(weights, size):
-    """Weights of which all but so many are zero."""
-    chosen = np.argsort(-abs(weights), kind="stable")[:size]
-    kept = np.zeros(len(weights))
-    kept[chosen] = weights[chosen]
-    return kept
-
-
-class Rows:
-    """Rows, their signs and their weights, and the sum of hinge losses of a machine on them."""
-
-    def __init__(self, Z, signs, shares):
-        self.Z, self.signs, self.shares = Z, signs, shares
-        self.n_features, self.count = Z.shape[1], shares.sum()
-        self.machine = SoftMargin(Z, signs, shares)
-
-    def scores(self, weights):
-        live = np.flatnonzero(weights)
-        return self.Z[:, live] @ weights[live]
-
-    def offset(self, weights):
-        """Offset of least loss; the middle one if there are several."""
-        # the loss is piecewise linear in the offset: each row adds its share to the slope
-        kinks = self.signs - self.scores(weights)
-        order = np.argsort(kinks, kind="stable")
-        slopes = np.cumsum(self.shares[order]) - self.shares @ (self.signs > 0)
-        slack = 1e-12 * self.shares.sum()
-        ends = np.searchsorted(slopes, [-slack, slack]).clip(max=len(order) - 1)
-        return float(kinks[order[ends]].mean())
-
-    def hinge(self, weights, offset):
-        margins = self.signs * (self.scores(weights) + offset)
-        return float(self.shares @ np.maximum(0, 1 - margins))
-
-    def least_hinge(self, weights):
-        return self.hinge(weights, self.offset(weights))
-
-    def hinge_of_nothing(self):
-        positive = self.shares @ (self.signs > 0)
-        return 2 * float(min(positive, self.shares.sum() - positive))
-
-    def flattest(self, C):
-        """Weights of least ``max |w_i| + C * hinge losses``, the value and its duality gap."""
-        N, n = self.Z.shape
-        rows = self.Z * self.signs[:, None]
-        # weights are t - d with d from 0 to 2 t, so that half of their bounds are the variables'
-        costs = np.concatenate([np.zeros(n), [1, 0], C * self.shares])
-        margins = np.hstack([rows, -rows.sum(axis=1)[:, None], -self.signs[:, None], -np.eye(N)])
-        widths = np.hstack([np.eye(n), np.full((n, 1), -2.0), np.zeros((n, N + 1))])
-        limits = np.append(-np.ones(N), np.zeros(n))
-        bounds = [(0, None)] * (n + 1) + [(None, None)] + [(0, None)] * N
-        found = linprog(costs, np.vstack([margins, widths]), limits, bounds=bounds, method="highs")
-        if found.x is None:
-            raise SubproblemError(f"the linear program was not solved: {found.message}")
-        weights = found.x[n] - found.x[:n]
-        objective = abs(weights).max() + C * self.least_hinge(weights)
-        multipliers = np.clip(-found.ineqlin.marginals[:N], 0, C * self.shares)
-        sums = np.array([multipliers @ (self.signs == sign) for sign in (-1, 1)])
-        parts = sums.min() / np.where(sums > 0, sums, 1)
-        multipliers *= np.where(self.signs > 0, parts[1], parts[0])
-        bound = multipliers.sum() / max(1.0, abs(multipliers @ rows).sum())
-        gap = max(0.0, float(1 - bound / objective))
-        if gap > GAP:
-            raise SubproblemError(
-                f"the linear program was not solved: duality gap {gap:.1e}, more than {GAP:g}; "
-                "pass a smaller C, or scale=True"
-            )
-        return weights, float(objective), gap
-
-
-@dataclass
-class Run:
-    """A sequence of machines, each penalised by the weights of the last.
-
-    Attributes
-    ----------
-    rows : Rows
-    p : float
-    least : int
-        A step that leaves fewer features ends the run.
-    visited : list of tuple
-        C and weights of each machine.
-    """
-
-    rows: Rows
-    p: float
-    least: int = 0
-    visited: list = field(default_factory=list)
-    counts: dict = field(default_factory=lambda: {"quadratic program": 0})
-    margin: object = None
-    floor: float = 0.0
-    largest_gap: float = 0.0
-    ended: bool = False
-    unsolved: Exception | None = None
-    result: object = None
-    end: int = 0
-
-    def begin(self, prices):
-        """Solve for equal penalties at the first price that can be; the prices from there on."""
-        for place, C in enumerate(prices):
-            try:
-                weights = self.solve(np.ones(self.rows.n_features), C)
-            except SubproblemError:
-                if place == len(prices) - 1:
-                    raise
-                continue
-            self.floor = FLOOR * abs(weights).max(initial=0)
-            self.visited.append((C, self.floored(weights)))
-            return prices[place:]
-
-    def solve(self, sizes, C):
-        self.margin = self.rows.machine.solve(sizes, C, start=self.margin)
-        self.counts["quadratic program"] += 1
-        for kind, count in self.margin.counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + count
-        self.largest_gap = max(self.largest_gap, float(self.margin.duality_gap))
-        return self.margin.weights
-
-    def floored(self, weights):
-        return np.where(abs(weights) > self.floor, weights, 0)
-
-    def go_on(self, prices, tol, max_iter):
-        """Steps at one price after the other; their history."""
-        with warnings.catch_warnings():
-            # of a stage on the way, or a run aside, it is nobody's concern
-            warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
-            _, result = stages(self.stages(prices), self.visited[-1][1], tol=tol, max_iter=max_iter)
-        status = result.status if self.unsolved is None else "stalled"
-        return replace(result, status=status, duality_gap=self.largest_gap)
-
-    def stages(self, prices):
-        for C in prices:
-            self.unsolved = None
-            yield Reweighted(self, C)
-            if self.ended:
-                return
-
-    def supports(self):
-        """The supports met, the smallest first, and of one size the last first."""
-        met = dict.fromkeys(tuple(np.flatnonzero(w)) for _, w in reversed(self.visited))
-        return sorted((np.array(s) for s in met if s), key=len)
-
-    def supports_of(self, size):
-        """The heaviest features of each machine that has so many, the last first, as tuples."""
-        for _, weights in reversed(self.visited):
-            kept = heaviest(weights, size)
-            if np.count_nonzero(kept) == size:
-                yield tuple(np.flatnonzero(kept))
-
-
-class Reweighted:
-    """``C * hinge losses + (2 / p) sum |w|**p``, for `majorize_minimize`.
-
-    With ``p = 0``, ``2 sum log |w|``, where weights below the floor count as the floor.
-    """
-
-    def __init__(self, run, C):
-        self.run, self.C = run, C
-        self.measured = None, np.nan, np.nan
-
-    def value(self, weights):
-        return self.measure(weights)[0]
-
-    def measure(self, weights, hinge=None):
-        """The value, and a rise that is no more than rounding."""
-        if self.measured[0] is not weights:
-            loss = self.C * (self.run.rows.least_hinge(weights) if hinge is None else hinge)
-            penalties = self.penalties(weights)
-            rounding = SAME * (loss + abs(penalties).sum()) + ROUNDED * self.C * self.run.rows.count
-            self.measured = weights, float(loss + penalties.sum()), float(rounding)
-        return self.measured[1:]
-
-    def penalties(self, weights):
-        p, floor = self.run.p, self.run.floor
-        if p > 0:
-            return 2 / p * abs(weights) ** p
-        # where all is zero from the start, nothing is measured
-        return 2 * np.log(np.maximum(abs(weights), floor)) if floor > 0 else np.zeros(1)
-
-    def tangent(self, weights):
-        """Sizes of columns with which ``|u|_2^2`` for ``w = sizes * u`` lies above the penalty."""
-        return abs(weights) ** (1 - self.run.p / 2)
-
-    def minimize(self, sizes, weights):
-        """The machine on these columns; a step that is not verified is not taken."""
-        run = self.run
-        if run.ended or not weights.any():
-            return weights
-        value, rounding = self.measure(weights)
-        try:
-            new = self.dropped(sizes, value)
-        except SubproblemError as error:
-            run.unsolved = error
-            return weights
-        if np.count_nonzero(new) < run.least:
-            run.ended = True
-            return weights
-        if value < self.measure(new)[0] <= value + rounding:
-            return weights  # no gain but for rounding
-        run.visited.append((self.C, new))
-        return new
-
-    def dropped(self, sizes, value):
-        """The next weights, without those below the floor.
-
-        Where errors are dear, even these matter. Then the others are found anew without them, and
-        where that costs more than it gains, nothing is dropped in this step.
-        """
-        run = self.run
-        found = run.solve(sizes, self.C)
-        new = run.floored(found)
-        if np.count_nonzero(new) == np.count_nonzero(found):
-            self.measure(new, run.margin.hinge)
-            return new
-        if self.measure(new)[0] <= value:
-            return new
-        again = run.floored(run.solve(np.where(new != 0, sizes, 0), self.C))
-        if self.measure(again)[0] <= value:
-            return again
-        return min((new, again, found), key=lambda weights: self.measure(weights)[0])
+def flattest(rows, C):
+    """Weights of least ``max |w_i| + C * hinge losses``, the value and its duality gap."""
+    N, n = rows.Z.shape
+    signed = rows.Z * rows.signs[:, None]
+    # weights are t - d with d from 0 to 2 t, so that half of their bounds are the variables'
+    costs = np.concatenate([np.zeros(n), [1, 0], C * rows.shares])
+    margins = np.hstack([signed, -signed.sum(axis=1)[:, None], -rows.signs[:, None], -np.eye(N)])
+    widths = np.hstack([np.eye(n), np.full((n, 1), -2.0), np.zeros((n, N + 1))])
+    limits = np.append(-np.ones(N), np.zeros(n))
+    bounds = [(0, None)] * (n + 1) + [(None, None)] + [(0, None)] * N
+    found = linprog(costs, np.vstack([margins, widths]), limits, bounds=bounds, method="highs")
+    if found.x is None:
+        raise SubproblemError(f"the linear program was not solved: {found.message}")
+    weights = found.x[n] - found.x[:n]
+    objective = abs(weights).max() + C * rows.least_hinge(weights)
+    multipliers = np.clip(-found.ineqlin.marginals[:N], 0, C * rows.shares)
+    multipliers = balanced(multipliers, rows.signs)
+    bound = multipliers.sum() / max(1.0, abs(multipliers @ signed).sum())
+    gap = max(0.0, float(1 - bound / objective))
+    if gap > GAP:
+        raise SubproblemError(
+            f"the linear program was not solved: duality gap {gap:.1e}, more than {GAP:g}; "
+            "pass a smaller C, or scale=True"
+        )
+    return weights, float(objective), gap
 
 
 class Candidate:
@@ -597,7 +376,7 @@ class Candidate:
         return self.size / saved if saved > 0 else np.inf
 
 
-class _Unpenalized:
+class Unpenalized:
     """Machines of least hinge loss on some of the features."""
 
     def __init__(self, rows):
@@ -606,7 +385,7 @@ class _Unpenalized:
         self.gap = 0.0
 
     def chain(self):
-        return _Chain(self)
+        return Chain(self)
 
     def fewer(self, best):
         """A candidate without features that do not pay, left out one by one."""
@@ -661,7 +440,7 @@ class _Unpenalized:
             )
 
 
-class _Chain:
+class Chain:
     """The same for supports that grow, each from the solution of the last."""
 
     def __init__(self, program):

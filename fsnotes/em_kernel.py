@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from fsnotes.base import solved
 from fsnotes.checks import check_bool, check_count, check_real
-from fsnotes.em import DEAREST, DESCENT, Reweighted, Rows, Run
 from fsnotes.errors import SelectionWarning, SubproblemError
-from fsnotes.hinge import LARGEST_C, counted
-from fsnotes.kernels import KernelClassifier
+from fsnotes.hinge import LARGEST_C
+from fsnotes.kernels import BasisClassifier
+from fsnotes.reweighting import Reweighted, Rows, Run, descending
+from fsnotes.rows import counted, first_of_equals
 from fsnotes.svm import SoftMargin
 
 __all__ = ["SparseKernelSVM"]
@@ -24,7 +24,7 @@ ZERO = 1e-9  # part of the largest weight of the refit that counts as zero
 INDEFINITE = 1e-8  # part of the largest eigenvalue, below zero, that is no rounding
 
 
-class SparseKernelSVM(KernelClassifier):
+class SparseKernelSVM(BasisClassifier):
     """Few points of a kernel machine, by reweighting: their number plus C times the hinge losses.
 
     `ZeroNormSVM` in the columns of a kernel matrix. The machine is ``sum_j alpha_j k(x, x_j) + b``
@@ -179,58 +179,18 @@ class SparseKernelSVM(KernelClassifier):
         check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
         check_real("C0", self.C0, 0, most=LARGEST_C)
         check_real("p", self.p, 0, most=2)
-        self._check_basis()
         if not isinstance(self.start, str) or self.start not in ("large_C", "identity"):
             raise ValueError(f'start={self.start!r}; pass "large_C" or "identity"')
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)
-        check_real("random_state", self.random_state, 0)
-        if self.random_state != int(self.random_state):
-            raise ValueError(f"random_state={self.random_state!r}; pass a whole number")
-        check_bool("progress", self.progress)
-
-    def _check_basis(self):
-        if self.basis is None:
-            return
-        rows = np.asarray(self.basis)
-        if rows.dtype.kind not in "iu" or rows.ndim > 1:
-            raise TypeError(
-                f"basis={self.basis!r}; pass None for all points, how many, or an array of row "
-                "numbers"
-            )
-        if rows.ndim == 0 and rows < 2:
-            raise ValueError(f"basis={self.basis!r}; pass at least 2 points, or None for all")
-        if rows.ndim == 1 and len(np.unique(rows)) < 2:
-            raise ValueError(
-                f"basis={self.basis!r}; pass the numbers of at least 2 rows, or None for all"
-            )
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels of one kind: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two equal rows.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        self._forget()
-        return self._fit(X, y, sample_weight)
 
     def _fit(self, X, y, sample_weight):
         X, y, sample_weight, _ = self._take_rows(X, y, sample_weight)
         data = Distinct(X, y == self.classes_[1], sample_weight)
-        candidates = self._candidates(data)
-        values = self._columns(data.rows, candidates) + 0.0  # no -0.0
-        kept = different(values)
+        candidates = data.points[self._candidates(len(data.points), data.group)]
+        values = self._columns(data.rows, candidates)
+        kept = first_of_equals(values.T)
         candidates, values = candidates[kept], values[:, kept]
         self.basis_ = data.numbers[candidates]
         rows = Rows(values, np.where(data.positive, 1.0, -1.0), data.weights)
@@ -254,35 +214,12 @@ class SparseKernelSVM(KernelClassifier):
         self.result_ = replace(run.result, duality_gap=run.largest_gap, counts=counts)
         return self
 
-    # ------------------------------------------------------------ candidates
-
-    def _candidates(self, data):
-        """Places of the candidates among the distinct rows."""
-        if self.basis is None:
-            return data.points
-        rows = np.asarray(self.basis)
-        if rows.ndim == 0:
-            most = min(int(rows), len(data.points))
-            order = np.random.default_rng(int(self.random_state)).permutation(len(data.points))
-            return data.points[np.sort(order[:most])]
-        if rows.min() < 0 or rows.max() >= len(data.place):
-            raise ValueError(
-                f"basis has row numbers from {rows.min()} to {rows.max()}; pass numbers from 0 to "
-                f"{len(data.place) - 1}"
-            )
-        places = np.unique(data.place[rows])
-        places = places[places >= 0]
-        if not len(places):
-            raise ValueError("all rows of basis have weight zero; pass others, or basis=None")
-        return places
-
     # ------------------------------------------------------------ steps
 
     def _run(self, rows, root):
         # a power of 1 or more is convex: stages would only drop weights that are wanted again
         staged = self.start == "large_C" and self.p < 1
-        prices = [self.C * m for m in DESCENT if m == 1 or m * self.C <= DEAREST]
-        prices = prices if staged else [self.C]
+        prices = descending(self.C) if staged else [self.C]
         with tqdm(
             total=len(prices) + 1, desc="SparseKernelSVM", unit="stage", disable=not self.progress
         ) as bar:
@@ -293,24 +230,8 @@ class SparseKernelSVM(KernelClassifier):
             else:
                 run.result = run.go_on(prices, self.tol, self.max_iter)
             bar.update(bar.total - bar.n)
-        self._warn_of_end(run)
+        run.warn_of_end(self.tol, self.max_iter, stacklevel=4)
         return run
-
-    def _warn_of_end(self, run):
-        if run.result.status == "stalled":
-            message = (
-                f"a step was not solved to verified accuracy, so the point before it is kept: "
-                f"{run.unsolved}"
-            )
-        elif run.result.status == "max_iter":
-            message = (
-                f"not converged in {self.max_iter} steps: the last changed the weights by "
-                f"{run.result.steps[-1].change:.1e}, more than tol={self.tol:g}; raise max_iter or "
-                "tol"
-            )
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     # ------------------------------------------------------------ what is returned
 
@@ -349,8 +270,9 @@ class Distinct:
         Of each, the first row of the data equal to it, whatever its class.
     points : ndarray of int
         Places among these of rows that differ, whatever their class.
-    place : ndarray of int
-        Of each row of the data, the place of its point, or -1 where its weight is zero.
+    group : ndarray of int
+        Of each row of the data, the place of its point among the points, or -1 where its weight
+        is zero.
     """
 
     def __init__(self, X, positive, sample_weight):
@@ -370,16 +292,8 @@ class Distinct:
         _, self.points, of_group = np.unique(keys // 2, return_index=True, return_inverse=True)
         starts = np.unique(group, return_index=True)[1]
         self.numbers = numbers[starts][of_group]
-        self.place = np.full(total, -1)
-        self.place[numbers] = self.points[group]
-
-
-def different(columns):
-    """Places of columns that are not equal to one before them."""
-    seen = {}
-    for place, column in enumerate(np.ascontiguousarray(columns.T)):
-        seen.setdefault(column.tobytes(), place)
-    return np.array(list(seen.values()))
+        self.group = np.full(total, -1)
+        self.group[numbers] = group
 
 
 def root_of(gram, kernel):
@@ -423,8 +337,7 @@ class KernelRun(Run):
     def solve(self, sizes, C):
         """Least ``|u|**2 + C0 alpha' K alpha + C * hinge losses`` for ``alpha = sizes * u``."""
         if self.root is None:
-            self.margin = self.count(self.rows.machine.solve(sizes, C, start=self.margin))
-            weights = self.margin.weights
+            weights = super().solve(sizes, C)
         else:
             # with I + C0 (sizes K sizes) = L L', both squares are one, of v = L' u
             live = np.flatnonzero(sizes)
@@ -442,18 +355,9 @@ class KernelRun(Run):
             self.bar.set_postfix(points=int(np.count_nonzero(self.floored(weights))))
         return weights
 
-    def count(self, margin):
-        self.counts["quadratic program"] += 1
-        for kind, count in margin.counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + count
-        self.largest_gap = max(self.largest_gap, float(margin.duality_gap))
-        return margin
-
-    def stages(self, prices):
-        for C in prices:
-            self.unsolved = None
-            self.bar.update()
-            yield Combined(self, C)
+    def problem(self, C):
+        self.bar.update()
+        return Combined(self, C)
 
     def unpriced(self, chosen, gram, C):
         """Weights of least ``C0 alpha' K alpha + C * hinge losses`` on the chosen points.

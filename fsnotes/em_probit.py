@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fsnotes.base import SparseClassifier
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning
-from fsnotes.hinge import HingeClassifier, counted, distinct
-from fsnotes.kernels import KERNELS, KernelClassifier
+from fsnotes.kernels import KernelClassifier, check_kernel
 from fsnotes.mm import majorize_minimize
+from fsnotes.rows import RowClassifier, counted, distinct, first_of_equals
 
 __all__ = ["ProbitEM"]
 
@@ -57,7 +57,7 @@ class FeatureMethods:
     summary = of_features(SparseClassifier.summary)
 
 
-class ProbitEM(FeatureMethods, HingeClassifier, KernelClassifier):
+class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
     """Few features, or few training points, by a probit model with a sparse prior, fitted by EM.
 
     The label is the sign of ``w'x + b`` plus a standard normal variable, and ``w_i`` is normal with
@@ -177,13 +177,7 @@ class ProbitEM(FeatureMethods, HingeClassifier, KernelClassifier):
             if not isinstance(value, str) or value not in allowed:
                 raise ValueError(f'{name}={value!r}; pass "{allowed[0]}" or "{allowed[1]}"')
         check_real("alpha", self.alpha, 0, open_at=0)
-        if not (self.kernel is None or callable(self.kernel) or self.kernel in KERNELS):
-            names = ", ".join(f'"{name}"' for name in KERNELS)
-            raise ValueError(
-                f"kernel={self.kernel!r}; pass None, {names} or a function of two rows"
-            )
-        if self.gamma is not None:
-            check_real("gamma", self.gamma, 0, open_at=0)
+        check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)
@@ -211,16 +205,10 @@ class ProbitEM(FeatureMethods, HingeClassifier, KernelClassifier):
         return self._fit_points(X, y, sample_weight)
 
     def _fit_features(self, X, y, sample_weight):
-        X, y, sample_weight = self._validated(X, y, sample_weight)
-        X, positive, weights = counted(X, y == self.classes_[1], sample_weight)
-        for label, some in zip(self.classes_.tolist(), [~positive, positive], strict=True):
-            if not some.any():
-                raise ValueError(
-                    f"class {label!r} has only rows of weight zero; pass positive weights for some"
-                )
+        X, positive, weights = self._weighted(X, y, sample_weight)
         X, positive, weights = distinct(X, positive, weights)
         used, _, center = self._prepared(X, positive, weights)
-        used = used[places_of_distinct(X[:, used].T)]
+        used = used[first_of_equals(X.T[used])]
         Z = (X[:, used] - center[used]) / self.scale_[used]
         rows = Rows(Z, np.where(positive, 1.0, -1.0), weights)
         x = self._solved(rows)
@@ -394,14 +382,6 @@ class ProbitEM(FeatureMethods, HingeClassifier, KernelClassifier):
 
 def of_so_many(step, count):
     return replace(step, n_selected=int(count))
-
-
-def places_of_distinct(vectors):
-    """Places of the first of equal rows each, in order."""
-    first = {}
-    for place, vector in enumerate(np.ascontiguousarray(vectors + 0.0)):
-        first.setdefault(vector.tobytes(), place)
-    return np.array(list(first.values()), dtype=int)
 
 
 def ratio(margins):

@@ -1,20 +1,20 @@
-"""The hinge loss: what machines that minimise it share, and its linear programs."""
+"""The hinge loss: offsets and multipliers that suit it, and its linear programs."""
+
+from dataclasses import dataclass
 
 import highspy
 import numpy as np
 
-from fsnotes.base import SparseClassifier
 from fsnotes.errors import SubproblemError
-from fsnotes.moments import ClassMoments
 
 __all__ = [
     "LARGEST_C",
     "DualModel",
-    "HingeClassifier",
     "HingeProgram",
     "Solution",
-    "counted",
-    "distinct",
+    "WeightedProgram",
+    "balanced",
+    "best_offset",
 ]
 
 NEGLIGIBLE = 1e-6  # part of the largest weight, in units of selection, that counts as zero
@@ -24,53 +24,13 @@ BATCH = 100  # features that join the linear program at a time
 LARGEST_C = 1e6  # beyond it, rounding of the margins costs more than the gap allows
 
 
-class HingeClassifier(SparseClassifier):
-    """A machine of few features that weighs hinge losses of rows.
-
-    A subclass has the parameter ``scale`` and the methods ``_check_parameters()`` and
-    ``_fit(X, positive, weights)``, which is given the rows of positive weight.
-    """
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels of one kind: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two equal rows.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        self._forget()
-        X, y, sample_weight = self._validated(X, y, sample_weight)
-        X, positive, weights = counted(X, y == self.classes_[1], sample_weight)
-        for label, some in zip(self.classes_.tolist(), [~positive, positive], strict=True):
-            if not some.any():
-                raise ValueError(
-                    f"class {label!r} has only rows of weight zero; pass positive weights for some"
-                )
-        return self._fit(X, positive, weights)
-
-    def _prepared(self, X, positive, weights):
-        """Features that vary, their units, and a point amid the classes; sets ``scale_``."""
-        moments = ClassMoments.from_data(X, positive, weights, classes=[False, True])
-        _, unit = self._units(moments, moments.variances())
-        used = np.flatnonzero(unit)
-        return used, unit[used], moments.means_.mean(axis=0)
-
-
 class Solution:
     """Weights, the best offset for them, their objective and its relative distance to a bound."""
 
     def __init__(self, program, C, weights, bound):
         self.weights = weights
-        self.offset = program.best_offset(weights)
+        kinks = program.signs - program.Z @ weights
+        self.offset = best_offset(kinks, program.signs, program.shares)
         self.norm = float(program.costs @ abs(weights))
         self.loss = program.loss(weights, self.offset)
         self.objective = self.norm + C * self.loss
@@ -124,17 +84,8 @@ class HingeProgram:
 
     def too_small(self):
         """A C at which no weight is optimal; the largest such if the classes weigh the same."""
-        pulls = abs(self.rows @ self.balanced(self.shares)) / self.costs
+        pulls = abs(self.rows @ balanced(self.shares, self.signs)) / self.costs
         return 1 / max(pulls.max(), 1 / LARGEST_C)
-
-    def best_offset(self, weights):
-        """Offset of least loss; the middle one if there are several."""
-        # the loss is piecewise linear in the offset: each row adds its share to the slope
-        kinks = self.signs - self.Z @ weights
-        order = np.argsort(kinks, kind="stable")
-        slopes = np.cumsum(self.shares[order]) - self.shares @ (self.signs > 0)
-        ends = np.searchsorted(slopes, [-1e-12, 1e-12]).clip(max=len(order) - 1)
-        return float(kinks[order[ends]].mean())
 
     def loss(self, weights, offset):
         margins = self.signs * (self.Z @ weights + offset)
@@ -173,15 +124,9 @@ class HingeProgram:
 
     def _bound(self, multipliers, prices):
         """Sum of the multipliers, once they are made feasible."""
-        multipliers = self.balanced(np.clip(multipliers, 0, prices))
+        multipliers = balanced(np.clip(multipliers, 0, prices), self.signs)
         excess = (abs(self.rows @ multipliers) / self.costs).max(initial=1)
         return float(multipliers.sum() / excess)
-
-    def balanced(self, multipliers):
-        """Those of the heavier class made smaller, so that both classes have the same sum."""
-        sums = np.array([multipliers @ (self.signs == sign) for sign in (-1, 1)])
-        parts = sums.min() / np.where(sums > 0, sums, 1)
-        return multipliers * np.where(self.signs > 0, parts[1], parts[0])
 
 
 class DualModel:
@@ -224,23 +169,132 @@ class DualModel:
         return np.array(self.highs.getSolution().row_dual)
 
 
-def counted(X, positive, sample_weight):
-    """Rows of positive weight."""
-    if sample_weight is None:
-        return X, positive, np.ones(len(X))
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != positive.shape:
-        raise ValueError(f"{len(X)} rows, but sample_weight has shape {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight has negative or infinite values; pass finite ones >= 0")
-    counted = weights > 0
-    return X[counted], positive[counted], weights[counted]
+@dataclass(frozen=True)
+class Weighted:
+    """Weights, the sum of hinge losses, and the relative distance of both to a bound."""
+
+    weights: np.ndarray
+    hinge: float
+    duality_gap: float
 
 
-def distinct(X, positive, weights):
-    """Rows in an order that is theirs alone, equal ones as one with the sum of their weights."""
-    order = np.lexsort((positive, *X.T))
-    X, positive = X[order], positive[order]
-    new = np.append(True, (X[1:] != X[:-1]).any(axis=1) | (positive[1:] != positive[:-1]))
-    weights = np.bincount(np.cumsum(new) - 1, weights[order])
-    return X[new], positive[new], weights
+class WeightedProgram:
+    """Minimise ``sum |w_j| / size_j + C * hinge losses``, for sizes and C that change.
+
+    The program of `HingeProgram`, which is kept: costs of weights are limits of its constraints,
+    and prices of losses bounds of its variables, so that each solution starts from the last. Its
+    constraints are not divided by the costs, of which some may be next to nothing.
+    """
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.signed = (rows.Z * rows.signs[:, None]).T
+        self.counts = {"linear program": 0, "pivot": 0}
+        self.model, self.joined = None, np.zeros(0, dtype=int)
+
+    def solve(self, sizes, C, rest=0.0):
+        """The solution; its gap is a part of what is minimised plus the rest."""
+        with np.errstate(divide="ignore"):
+            costs = 1 / sizes  # infinite where there is no column
+        prices = C * self.rows.shares
+        unit = min(1.0, prices.max())  # of the multipliers, which the solver gets near 1
+        pivots = self.begin(prices / unit, costs / unit)
+        multipliers, status = prices, "nothing"
+        while True:
+            pulls = abs(self.signed @ multipliers)
+            out = pulls > costs * (1 + 1e-9) + 1e-12 * abs(multipliers).max()
+            out[self.joined] = False
+            if not out.any() and status != "nothing":
+                break
+            batch = np.flatnonzero(out)
+            batch = batch[np.argsort(-pulls[batch] / costs[batch], kind="stable")[:BATCH]]
+            if len(batch):
+                self.joined = np.append(self.joined, batch)
+                self.model.add(self.signed[batch], costs[batch] / unit)
+            status = self.model.run()
+            multipliers = self.model.columns() * unit
+        self.counts["linear program"] += 1
+        self.counts["pivot"] += self.model.pivots - pivots
+        weights = np.zeros(len(costs))
+        weights[self.joined] = -self.model.duals()[1:]
+        return self.verified(weights, costs, C, rest, multipliers, status)
+
+    def begin(self, bounds, limits):
+        """Take the bounds of variables and the limits of constraints; the pivots until then."""
+        if self.model is None:
+            self.model = DualModel(bounds)
+            self.model.add(self.rows.signs[None], np.zeros(1))
+            return 0
+        highs = self.model.highs
+        highs.changeColsBounds(len(bounds), self.model.places, np.zeros(len(bounds)), bounds)
+        for place, limit in enumerate(limits[self.joined].tolist(), 1):
+            highs.changeRowBounds(place, -limit, limit)
+        return self.model.pivots
+
+    def verified(self, weights, costs, C, rest, multipliers, status):
+        """The weights, or none where these are as good, once they are known to be the best."""
+        weights = np.where(abs(weights) > LOST * abs(weights).max(initial=0), weights, 0)
+        live = np.flatnonzero(weights)
+        hinge = self.rows.least_hinge(weights)
+        objective = float(costs[live] @ abs(weights[live]) + C * hinge)
+        nothing = self.rows.hinge_of_nothing()
+        if C * nothing <= objective + LOST * (objective + rest):
+            weights, hinge, objective = np.zeros(len(weights)), nothing, C * nothing
+        prices = C * self.rows.shares
+        bound = max(self.bound(a, prices, costs, weights) for a in (multipliers, prices))
+        gap = max(0.0, float((objective - bound) / (objective + rest)))
+        if gap <= GAP:
+            return Weighted(weights, hinge, gap)
+        raise SubproblemError(
+            f"the linear program was not solved: duality gap {gap:.1e}, more than {GAP:g}; the "
+            f"solver says {status!r}. Pass a smaller C than {C:g}, or scale=True"
+        )
+
+    def bound(self, multipliers, prices, costs, weights):
+        """What no machine gets below whose weights are at most ten times the largest found.
+
+        Where there are none, what no machine gets below. Constraints hold but for rounding, of
+        which a part of a cost next to nothing would be a large one.
+        """
+        multipliers = balanced(np.clip(multipliers, 0, prices), self.rows.signs)
+        pulls = abs(self.signed @ multipliers)
+        if not weights.any():
+            return multipliers.sum() / (pulls / costs).max(initial=1)
+        excess = np.maximum(pulls - costs, 0).sum()
+        return multipliers.sum() - 10 * abs(weights).max() * excess
+
+    def too_small(self, costs):
+        """A C at which no weight is optimal."""
+        rows = self.rows
+        return HingeProgram(rows.Z, rows.signs, rows.shares, costs).too_small()
+
+
+def best_offset(kinks, signs, shares):
+    """Offset of least hinge loss; the middle one if there are several.
+
+    Parameters
+    ----------
+    kinks : ndarray
+        Of each row the offset at which its margin is 1.
+    signs : ndarray
+        -1 or 1.
+    shares : ndarray
+        Weights of the losses.
+
+    Returns
+    -------
+    float
+    """
+    # the loss is piecewise linear in the offset: each row adds its share to the slope
+    order = np.argsort(kinks, kind="stable")
+    slopes = np.cumsum(shares[order]) - shares @ (signs > 0)
+    slack = 1e-12 * shares.sum()
+    ends = np.searchsorted(slopes, [-slack, slack]).clip(max=len(order) - 1)
+    return float(kinks[order[ends]].mean())
+
+
+def balanced(multipliers, signs):
+    """Those of the heavier class made smaller, so that both classes have the same sum."""
+    sums = np.array([multipliers @ (signs == sign) for sign in (-1, 1)])
+    parts = sums.min() / np.where(sums > 0, sums, 1)
+    return multipliers * np.where(signs > 0, parts[1], parts[0])

@@ -8,26 +8,51 @@ from fsnotes.base import BinaryClassifier
 from fsnotes.checks import check_bool, check_real
 from fsnotes.moments import ClassMoments
 
-__all__ = ["KernelClassifier"]
+__all__ = ["BasisClassifier", "KernelClassifier", "check_kernel"]
 
 KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2", "linear")
 SHIFT_INVARIANT = ("rbf", "laplacian")
 
 
+def check_kernel(kernel, gamma, *, optional=False):
+    """Raise unless these are a kernel, or None if it is optional, and its parameter."""
+    if not (callable(kernel) or kernel in KERNELS or (optional and kernel is None)):
+        allowed = ", ".join(["None"] * optional + [f'"{name}"' for name in KERNELS])
+        raise ValueError(f"kernel={kernel!r}; pass {allowed} or a function of two rows")
+    if gamma is not None:
+        check_real("gamma", gamma, 0, open_at=0)
+
+
 class KernelClassifier(BinaryClassifier):
     """A sum of kernel functions at some of the training points.
 
-    A subclass has the parameters ``kernel``, ``gamma`` and ``scale``, and sets in `fit`, after
-    ``_take_rows``, ``support_``, ``support_vectors_``, ``dual_coef_`` and ``intercept_``.
+    A subclass has the parameters ``kernel``, ``gamma`` and ``scale``, and a method ``_fit(X, y,
+    sample_weight)`` that sets, after ``_take_rows``, ``support_``, ``support_vectors_``,
+    ``dual_coef_`` and ``intercept_``.
     """
 
     def _check_parameters(self):
         check_bool("scale", self.scale)
-        if not callable(self.kernel) and self.kernel not in KERNELS:
-            allowed = ", ".join(f'"{name}"' for name in KERNELS)
-            raise ValueError(f"kernel={self.kernel!r}; pass {allowed} or a function of two rows")
-        if self.gamma is not None:
-            check_real("gamma", self.gamma, 0, open_at=0)
+        check_kernel(self.kernel, self.gamma)
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Two labels of one kind: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as two equal rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._forget()
+        return self._fit(X, y, sample_weight)
 
     def _take_rows(self, X, y, sample_weight):
         """Rows, labels, their weights if any, and places of the distinct rows that count.
@@ -84,3 +109,57 @@ class KernelClassifier(BinaryClassifier):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         values = self._kernel(X, self.support_vectors_)
         return values @ self.dual_coef_[0] + self.intercept_[0]
+
+
+class BasisClassifier(KernelClassifier):
+    """One whose points are selected from a basis, the candidates.
+
+    A subclass has the parameters ``basis``, ``random_state`` and ``progress``, too.
+    """
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        self._check_basis()
+        check_real("random_state", self.random_state, 0)
+        if self.random_state != int(self.random_state):
+            raise ValueError(f"random_state={self.random_state!r}; pass a whole number")
+        check_bool("progress", self.progress)
+
+    def _check_basis(self):
+        if self.basis is None:
+            return
+        rows = np.asarray(self.basis)
+        if rows.dtype.kind not in "iu" or rows.ndim > 1:
+            raise TypeError(
+                f"basis={self.basis!r}; pass None for all points, how many, or an array of row "
+                "numbers"
+            )
+        if rows.ndim == 0 and rows < 2:
+            raise ValueError(f"basis={self.basis!r}; pass at least 2 points, or None for all")
+        if rows.ndim == 1 and len(np.unique(rows)) < 2:
+            raise ValueError(
+                f"basis={self.basis!r}; pass the numbers of at least 2 rows, or None for all"
+            )
+
+    def _candidates(self, count, point_of_row):
+        """Places of the candidates among so many points, in order.
+
+        Of each row of the data the place of its point is given, or -1 where it has none.
+        """
+        if self.basis is None:
+            return np.arange(count)
+        rows = np.asarray(self.basis)
+        if rows.ndim == 0:
+            order = np.random.default_rng(int(self.random_state)).permutation(count)
+            return np.sort(order[: int(rows)])
+        most = len(point_of_row) - 1
+        if rows.min() < 0 or rows.max() > most:
+            raise ValueError(
+                f"basis has row numbers from {rows.min()} to {rows.max()}; pass numbers from 0 to "
+                f"{most}"
+            )
+        places = np.unique(point_of_row[rows])
+        places = places[places >= 0]
+        if not len(places):
+            raise ValueError("all rows of basis have weight zero; pass others, or basis=None")
+        return places

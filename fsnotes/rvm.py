@@ -1,6 +1,5 @@
 """The relevance vector machine: few kernel functions by the evidence for their precisions."""
 
-import hashlib
 import time
 import warnings
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
-from fsnotes.hinge import counted
-from fsnotes.kernels import KernelClassifier
+from fsnotes.kernels import BasisClassifier
 from fsnotes.mm import Result, Step
+from fsnotes.rows import counted, first_of_equals
 
 __all__ = ["RVM"]
 
@@ -35,7 +34,7 @@ CONSTANT = 1e-10  # deviation of a column, as part of its mean, that may be roun
 EXPLAINED = 1e-9  # part of a column's own size, below which what is left of it is rounding
 
 
-class RVM(KernelClassifier):
+class RVM(BasisClassifier):
     """Few kernel functions: the relevance vector machine, by its fast marginal likelihood.
 
     Labels are Bernoulli variables of logit ``b + sum_j w_j k(x, x_j)``, each weight has a normal
@@ -179,48 +178,16 @@ class RVM(KernelClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        self._check_basis()
-        check_real("random_state", self.random_state, 0)
-        if self.random_state != int(self.random_state):
-            raise ValueError(f"random_state={self.random_state!r}; pass a whole number")
         check_real("tol", self.tol, 0, open_at=0)
         check_count("max_iter", self.max_iter)
         check_bool("exhaustive", self.exhaustive)
-        check_bool("progress", self.progress)
 
-    def _check_basis(self):
-        if self.basis is None:
-            return
-        rows = np.asarray(self.basis)
-        if rows.dtype.kind not in "iu" or rows.ndim > 1:
-            raise TypeError(
-                f"basis={self.basis!r}; pass how many points, the numbers of rows, or None for all"
-            )
-        if (rows if rows.ndim == 0 else len(np.unique(rows))) < 2:
-            raise ValueError(f"basis={self.basis!r}; pass at least 2 points, or None for all")
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels of one kind: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two equal rows.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        self._forget()
+    def _fit(self, X, y, sample_weight):
         X, y, sample_weight, points = self._take_rows(X, y, sample_weight)
         # in an order that is theirs alone, so that no answer depends on that of the rows
         points = points[np.lexsort(X[points].T[::-1])]
-        counts = _counts(X, y == self.classes_[1], sample_weight, points)
-        candidates = self._candidates(X, points)
+        counts = _counts(X, y == self.classes_[1], sample_weight)
+        candidates = points[self._candidates(len(points), _points_of_rows(X, points))]
         columns = Columns(self._columns(X, candidates)[points], counts.sum(axis=0))
         search = Search(Model(columns.values, *counts), self)
         search.run()
@@ -252,26 +219,6 @@ class RVM(KernelClassifier):
         check_is_fitted(self, "dual_coef_")
         return self._root @ self._root.T
 
-    def _candidates(self, X, points):
-        """Rows whose kernel functions may be used, all of them distinct."""
-        if self.basis is None:
-            return points
-        rows = np.asarray(self.basis)
-        if rows.ndim == 0:
-            order = np.random.default_rng(int(self.random_state)).permutation(len(points))
-            return points[np.sort(order[: int(rows)])]
-        if rows.min() < 0 or rows.max() >= len(X):
-            raise ValueError(
-                f"basis has numbers of rows from {rows.min()} to {rows.max()}; pass numbers from 0 "
-                f"to {len(X) - 1}"
-            )
-        # a row stands for all that are equal
-        alike = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-        found = points[np.isin(alike[points], alike[rows])]
-        if not len(found):
-            raise ValueError("all rows of basis have weight zero; pass others, or basis=None")
-        return found
-
     def _warn_of_end(self, search):
         if search.status == "max_iter":
             warnings.warn(
@@ -279,14 +226,14 @@ class RVM(KernelClassifier):
                 f"{search.last_gain:.1e} in log evidence, more than tol={self.tol:g}; raise "
                 "max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if not len(search.state.chosen):
             warnings.warn(
                 "no kernel function raises the evidence, so that the intercept alone remains and "
                 "the heavier class is said everywhere; pass another gamma or kernel, or more rows",
                 SelectionWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _keep(self, X, candidates, columns, search):
@@ -311,11 +258,19 @@ class RVM(KernelClassifier):
         )
 
 
-def _counts(X, positive, sample_weight, points):
-    """Weights of class 1 and of class 0 at each distinct row, in the order of `points`."""
+def _counts(X, positive, sample_weight):
+    """Weights of class 1 and of class 0 at each distinct row, the rows in their own order."""
     X, positive, weights = counted(X, positive, sample_weight)
     rows = np.unique(X, axis=0, return_inverse=True)[1].ravel()
     return np.array([np.bincount(rows, weights * label) for label in (positive, ~positive)])
+
+
+def _points_of_rows(X, points):
+    """Of each row the place of the point equal to it, whatever its weight, or -1 if none is."""
+    alike = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    places = np.full(len(X), -1)
+    places[alike[points]] = np.arange(len(points))
+    return places[alike]
 
 
 class Columns:
@@ -328,14 +283,11 @@ class Columns:
     def __init__(self, values, weights):
         shares = weights / weights.sum()
         means = shares @ values
-        values = np.asfortranarray(values) + 0.0  # no -0.0, which differs from 0.0 in its bytes
-        first = {}
-        for place, column in enumerate(values.T):
-            first.setdefault(hashlib.sha256(column).digest(), place)
-        values -= means
+        first = first_of_equals(values.T)
+        values = np.asfortranarray(values - means)
         sizes = np.sqrt(np.einsum("i,ij,ij->j", shares, values, values))
         varied = sizes > CONSTANT * abs(means)
-        self.places = np.array([place for place in first.values() if varied[place]], dtype=int)
+        self.places = first[varied[first]]
         self.sizes, self.means = sizes[self.places], means[self.places]
         self.values = values if len(self.places) == len(sizes) else values[:, self.places]
         self.values /= self.sizes

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from fsnotes.errors import SubproblemError
+from fsnotes.hinge import balanced, best_offset
 
 __all__ = ["Margin", "SoftMargin"]
 
@@ -236,7 +237,7 @@ class _Program:
     def solve(self, start):
         """The first answer that is accurate enough, or the best."""
         if not len(self.columns):
-            largest = _balanced(self.caps, self.signs)
+            largest = balanced(self.caps, self.signs)
             return self.answer(largest, self._states(largest))
         best = None
         with np.errstate(all="ignore"):
@@ -273,7 +274,7 @@ class _Program:
 
     def answer(self, multipliers, states):
         """The machine of these multipliers, its offset, and the distance to a bound."""
-        safe = _balanced(np.clip(multipliers, 0, self.caps), self.signs)
+        safe = balanced(np.clip(multipliers, 0, self.caps), self.signs)
         direction = self.columns @ safe
         bound = safe.sum() - direction @ direction / 2
         best = None
@@ -300,7 +301,7 @@ class _Program:
     def _machine(self, direction, below_cap):
         margins = direction @ self.columns
         digits = np.finfo(float).eps * abs(margins).max()
-        offset = _best_offset(self.signs * (1 - margins), self.signs, self.caps)
+        offset = best_offset(self.signs * (1 - margins), self.signs, self.caps)
         margins += self.signs * offset
         square, loss = direction @ direction / 2, self.caps @ np.maximum(0, 1 - margins)
         # where errors are dear, a margin of 1 that rounding made short costs more than length
@@ -325,7 +326,7 @@ class _Program:
         return multipliers, np.full(len(multipliers), FREE)
 
     def _best_multiple(self, most):
-        largest = _balanced(self.caps, self.signs)
+        largest = balanced(self.caps, self.signs)
         pull = self.columns @ largest
         return min(most, largest.sum() / max(pull @ pull, 1e-300)) * largest
 
@@ -349,7 +350,7 @@ class _Program:
             multipliers[free] -= self.signs[free] * room * (excess / total)
             return multipliers, states
         excess_is_rounding = abs(excess) <= UNBALANCED * multipliers.sum()
-        multipliers = _balanced(multipliers, self.signs)
+        multipliers = balanced(multipliers, self.signs)
         # no row becomes free for that, or all of a class would
         return multipliers, states if excess_is_rounding else self._states(multipliers)
 
@@ -578,13 +579,6 @@ def _relative_gap(objective, bound):
     return float(max(gap, 0.0)) if np.isfinite(gap) else np.inf
 
 
-def _balanced(multipliers, signs):
-    """Those of the heavier class made smaller, so that both classes have the same sum."""
-    sums = np.array([multipliers @ (signs == sign) for sign in (-1, 1)])
-    parts = sums.min() / np.where(sums > 0, sums, 1)
-    return multipliers * np.where(signs > 0, parts[1], parts[0])
-
-
 def _nearest(target, caps, signs, total):
     """Point between 0 and caps of this signed sum, nearest to the target; None if not found."""
     low, high, shift = -np.inf, np.inf, 0.0
@@ -602,13 +596,3 @@ def _nearest(target, caps, signs, total):
         if not np.isfinite(shift):
             return None
     return None
-
-
-def _best_offset(kinks, signs, shares):
-    """Offset of least loss for the offsets at which margins are 1; the middle one of several."""
-    # the loss is piecewise linear in the offset: each row adds its share to the slope
-    order = np.argsort(kinks, kind="stable")
-    slopes = np.cumsum(shares[order]) - shares @ (signs > 0)
-    slack = 1e-12 * shares.sum()
-    ends = np.searchsorted(slopes, [-slack, slack]).clip(max=len(order) - 1)
-    return float(kinks[order[ends]].mean())

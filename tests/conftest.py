@@ -1,12 +1,20 @@
-"""A browser, the built site, and the slowest pages at the end of the report."""
+"""A browser, the built site, the slowest pages at the end of the report; small problems."""
 
 import contextlib
+import functools
 import json
 import os
 import shutil
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+
+from fsnotes import make_instance
+from fsnotes.errors import SelectionWarning
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build" / "html"
@@ -74,3 +82,112 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("slowest 10 pages")
         for page, seconds in list(json.loads(PAGE_SECONDS.read_text()).items())[:10]:
             terminalreporter.write_line(f"{seconds:.2f}s {page}")
+
+
+# ---------------------------------------------------------------- small problems
+
+GOOD, LABELS = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [5, 2], [6, 8]]), [0, 0, 0, 1, 1, 1]
+# what `fit` is given, the error, and its words
+BAD_DATA = [
+    ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
+    ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
+    ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
+    ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
+    ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
+    ((GOOD, LABELS[:5]), ValueError, r"inconsistent numbers of samples: \[6, 5\]"),
+    ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows.*sample_weight.*5"),
+    ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
+    ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "finite"),
+    (
+        (GOOD, LABELS, [1, 1, 1, 0, 0, 0]),
+        ValueError,
+        "^class 1 has (no rows, or )?only rows of weight zero; pass positive weights",
+    ),
+    ((GOOD, LABELS, [0] * 6), ValueError, "^class 0 has .*only rows of weight zero"),
+]
+
+
+def quiet(machine, X, y, **more):
+    """Fit where warnings of constant columns, of nothing and of all selected are known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        return machine.fit(X, y, **more)
+
+
+def pooled_deviation(X, y):
+    total = sum(((X[y == c] - X[y == c].mean(axis=0)) ** 2).sum(axis=0) for c in np.unique(y))
+    return np.sqrt(total / len(y))
+
+
+def units(X, y, scale=True):
+    """Units of selection; where nothing varies within the classes, the distance of the means."""
+    if not scale:
+        return np.ones(X.shape[1])
+    gap = abs(X[y == y.min()].mean(axis=0) - X[y == y.max()].mean(axis=0))
+    deviation = pooled_deviation(X, y)
+    unit = np.where(deviation > 1e-9 * (1 + gap), deviation, gap)
+    return np.where(unit > 1e-9, unit, 1)
+
+
+def scaled(X, y):
+    """Rows in units of selection, without constant columns, and labels -1 and +1."""
+    varies = X.std(axis=0) > 0
+    Z = (X - X.mean(axis=0)) / units(X, y)
+    return Z[:, varies], np.where(y == y.max(), 1.0, -1.0)
+
+
+def in_units(machine):
+    return machine.coef_[0] * machine.scale_
+
+
+def least_loss(Z, signs, w):
+    """Sum of hinge losses at the best offset, which is where some row's loss begins."""
+    scores = Z @ w
+    offsets = signs - scores
+    return np.maximum(0, 1 - signs * (scores + offsets[:, None])).sum(axis=1).min()
+
+
+class Losses:
+    """Least sum of hinge losses on some of the features, each program solved once."""
+
+    def __init__(self, Z, signs):
+        self.Z, self.signs, self.known = Z, signs, {}
+
+    def __call__(self, features):
+        key = tuple(sorted(int(j) for j in features))
+        if key not in self.known:
+            w = np.zeros(self.Z.shape[1])
+            if key:
+                N, k = len(self.signs), len(key)
+                rows = np.hstack([self.Z[:, key], np.ones((N, 1))]) * self.signs[:, None]
+                found = linprog(
+                    np.append(np.zeros(k + 1), np.ones(N)),
+                    np.hstack([-rows, -np.eye(N)]),
+                    -np.ones(N),
+                    bounds=[(None, None)] * (k + 1) + [(0, None)] * N,
+                    method="highs",
+                )
+                w[list(key)] = found.x[:k]
+            self.known[key] = least_loss(self.Z, self.signs, w), w
+        return self.known[key]
+
+
+@functools.cache
+def exact(seed, C):
+    """Least ``card + C * hinge losses`` of an instance, and the losses of its sets of features.
+
+    Features never hurt, which prunes.
+    """
+    losses = Losses(*scaled(*make_instance(seed)))
+    best, open_sets = np.inf, [((), tuple(range(losses.Z.shape[1])))]
+    while open_sets:
+        kept, free = open_sets.pop()
+        loss, w = losses(kept + free)
+        if len(kept) + C * loss >= best - 1e-9:
+            continue
+        best = min(best, np.count_nonzero(w) + C * loss)
+        if free:
+            heavy = max(free, key=lambda j: abs(w[j]))
+            rest = tuple(j for j in free if j != heavy)
+            open_sets += [(kept, rest), ((*kept, heavy), rest)]
+    return best, losses

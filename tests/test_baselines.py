@@ -9,16 +9,26 @@ import highspy
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import (
+    BAD_DATA,
+    GOOD,
+    LABELS,
+    exact,
+    in_units,
+    least_loss,
+    pooled_deviation,
+    quiet,
+    scaled,
+    units,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
-from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fsnotes import MPM, ZeroNormSVM, baselines, em, hinge, load, make_instance, make_wide
+from fsnotes import MPM, ZeroNormSVM, baselines, hinge, load, make_instance, make_wide
 from fsnotes.baselines import AROM, FSV, L1SVM, GreedyMPM, SVMRanking
 from fsnotes.bounds import kappa
 from fsnotes.errors import (
@@ -28,32 +38,11 @@ from fsnotes.errors import (
     TrivialBoundWarning,
 )
 from fsnotes.literal import arom, arom_step, fsv, fsv_step, l1svm, mpm
+from fsnotes.reweighting import Reweighted, Rows
 from fsnotes.svm import SoftMargin
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 PRICES = [0.5, 3, 10, 100, 1000]
-
-
-def quiet(machine, X, y, **more):
-    """Fit where warnings of constant columns and of small prices are known."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SelectionWarning)
-        return machine.fit(X, y, **more)
-
-
-def pooled_deviation(X, y):
-    total = sum(((X[y == c] - X[y == c].mean(axis=0)) ** 2).sum(axis=0) for c in np.unique(y))
-    return np.sqrt(total / len(y))
-
-
-def units(X, y, scale=True):
-    """Units of selection, from rows and labels alone."""
-    if not scale:
-        return np.ones(X.shape[1])
-    gap = abs(X[y == y.min()].mean(axis=0) - X[y == y.max()].mean(axis=0))
-    deviation = pooled_deviation(X, y)
-    unit = np.where(deviation > 1e-9 * (1 + gap), deviation, gap)
-    return np.where(unit > 1e-9, unit, 1)
 
 
 def printed(X, y, C, scale=True):
@@ -461,25 +450,8 @@ def test_numbers_far_from_zero_cost_no_digits():
 
 # ---------------------------------------------------------------- what is refused, and said
 
-GOOD, LABELS = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [5, 2], [6, 8]]), [0, 0, 0, 1, 1, 1]
 
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
-        ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
-        ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
-        ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
-        ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
-        ((GOOD, LABELS[:5]), ValueError, r"inconsistent numbers of samples: \[6, 5\]"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows.*sample_weight.*5"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "finite"),
-        ((GOOD, LABELS, [1, 1, 1, 0, 0, 0]), ValueError, "class 1 has only rows of weight zero"),
-        ((GOOD, LABELS, [0] * 6), ValueError, "weight"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
 def test_bad_data_is_refused_in_words(arguments, error, message):
     model = L1SVM().fit(GOOD, LABELS)
     with pytest.raises(error, match=message):
@@ -729,24 +701,6 @@ each_stepping = pytest.mark.parametrize("model", STEPPING, ids=shown)
 each_selecting = pytest.mark.parametrize("model", SELECTING, ids=shown)
 
 
-def scaled(X, y):
-    """Rows in units of selection, without constant columns, and labels -1 and +1."""
-    varies = X.std(axis=0) > 0
-    Z = (X - X.mean(axis=0)) / units(X, y)
-    return Z[:, varies], np.where(y == y.max(), 1.0, -1.0)
-
-
-def least_loss(Z, signs, w):
-    """Sum of hinge losses at the best offset, which is where some row's loss begins."""
-    scores = Z @ w
-    offsets = signs - scores
-    return np.maximum(0, 1 - signs * (scores + offsets[:, None])).sum(axis=1).min()
-
-
-def in_units(machine):
-    return machine.coef_[0] * machine.scale_
-
-
 def penalty(machine, w, floor, exact=True):
     """What is added to C times the losses, by its definition; what is descended if not exact."""
     if isinstance(machine, AROM):
@@ -762,14 +716,14 @@ def penalty(machine, w, floor, exact=True):
 
 def traced(machine, X, y):
     """The machine, and problem, weights and value of each point on the way."""
-    calls, true = [], em.Reweighted.value
+    calls, true = [], Reweighted.value
 
     def value(problem, weights):
         calls.append((problem, weights, true(problem, weights)))
         return calls[-1][-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(em.Reweighted, "value", value)
+        patch.setattr(Reweighted, "value", value)
         quiet(machine, X, y)
     return machine, calls
 
@@ -858,6 +812,26 @@ def test_each_step_is_its_literal_statement(model):
                 assert np.isclose(found, known, rtol=1e-6, atol=1e-6)
                 taken += 1
     assert taken > 30
+
+
+def test_the_bound_of_a_program_is_one_whatever_the_multipliers():
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        program = hinge.WeightedProgram(Rows(Z, signs, np.ones(len(y))))
+        C, sizes = PRICES[seed % 3], 10 ** rng.uniform(-4, 0) * rng.uniform(0.2, 3, Z.shape[1])
+        found = program.solve(sizes, C)
+        best = abs(found.weights) @ (1 / sizes) + C * found.hinge
+        larger = np.where(signs > 0, np.mean(signs < 0), np.mean(signs > 0))
+        for spread in (0, 0, 1, 1):
+            # out of range, and balanced only as long as they are
+            multipliers = (
+                C * rng.uniform(1, 4) * larger * rng.uniform(1 - spread, 1 + spread, len(y))
+            )
+            for weights in (np.zeros(Z.shape[1]), found.weights):
+                bound = program.bound(multipliers, np.full(len(y), C), 1 / sizes, weights)
+                assert bound <= best * (1 + 1e-9)
 
 
 @each_stepping
@@ -1012,54 +986,13 @@ def test_columns_that_are_dropped_by_a_product_stay_dropped():
 # ---------------------------------------------------------------- how far from exact
 
 
-class Losses:
-    """Least sum of hinge losses on some of the features, each program solved once."""
-
-    def __init__(self, Z, signs):
-        self.Z, self.signs, self.known = Z, signs, {}
-
-    def __call__(self, features):
-        key = tuple(sorted(int(j) for j in features))
-        if key not in self.known:
-            w = np.zeros(self.Z.shape[1])
-            if key:
-                N, k = len(self.signs), len(key)
-                rows = np.hstack([self.Z[:, key], np.ones((N, 1))]) * self.signs[:, None]
-                found = linprog(
-                    np.append(np.zeros(k + 1), np.ones(N)),
-                    np.hstack([-rows, -np.eye(N)]),
-                    -np.ones(N),
-                    bounds=[(None, None)] * (k + 1) + [(0, None)] * N,
-                    method="highs",
-                )
-                w[list(key)] = found.x[:k]
-            self.known[key] = least_loss(self.Z, self.signs, w), w
-        return self.known[key]
-
-
-def exact(losses, C, known):
-    """Least ``card + C * hinge losses``: features never hurt, which prunes."""
-    best, open_sets = known, [((), tuple(range(losses.Z.shape[1])))]
-    while open_sets:
-        kept, free = open_sets.pop()
-        loss, w = losses(kept + free)
-        if len(kept) + C * loss >= best - 1e-9:
-            continue
-        best = min(best, np.count_nonzero(w) + C * loss)
-        if free:
-            heavy = max(free, key=lambda j: abs(w[j]))
-            rest = tuple(j for j in free if j != heavy)
-            open_sets += [(kept, rest), ((*kept, heavy), rest)]
-    return best
-
-
 def test_distance_of_all_selectors_from_the_exact_optimum():
     """Number of features plus C times the losses, each support with the best machine for it."""
     hits, excess = {}, {}
     for seed in range(30):
         X, y = make_instance(seed)
-        Z, signs = scaled(X, y)
-        C, losses = [0.1, 0.3, 1.0][seed % 3], Losses(Z, signs)
+        C = [0.1, 0.3, 1.0][seed % 3]
+        best, losses = exact(seed, C)
         models = {
             "EM": ZeroNormSVM(C=C),
             "EM, plain": ZeroNormSVM(C=C, refit=False),
@@ -1072,7 +1005,6 @@ def test_distance_of_all_selectors_from_the_exact_optimum():
         for name, model in models.items():
             chosen = np.flatnonzero(quiet(model, X, y).support_)
             found[name] = len(chosen) + C * losses(chosen)[0]
-        best = exact(losses, C, min(found.values()) * (1 + 1e-9))
         for name, value in found.items():
             assert value >= best * (1 - 1e-7)
             hits[name] = hits.get(name, 0) + (value <= best * (1 + 1e-6))
@@ -1435,18 +1367,7 @@ def test_degenerate_data_to_all(seed):
 
 
 @each_selecting
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
-        ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
-        ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
-        ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
-        ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
-        ((GOOD, LABELS, [1, 1, 1, 0, 0, 0]), ValueError, "class 1 has only rows of weight zero"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
 def test_bad_data_is_refused_by_all(model, arguments, error, message):
     model = quiet(clone(model), GOOD, LABELS)
     with pytest.raises(error, match=message):
@@ -1519,7 +1440,7 @@ def test_too_few_steps_are_said_by_all(model):
 @each_stepping
 def test_a_step_of_any_that_is_not_verified_is_not_taken(monkeypatch, model):
     X, y = load("wdbc", return_X_y=True)
-    where = SoftMargin if model is STEPPING[2] else baselines.WeightedProgram
+    where = SoftMargin if model is STEPPING[2] else hinge.WeightedProgram
     true, calls = where.solve, []
 
     def solve(self, *args, **kwargs):

@@ -3,59 +3,26 @@
 import itertools
 import pickle
 import re
-import warnings
 
 import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import BAD_DATA, GOOD, LABELS, Losses, exact, least_loss, quiet, scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fsnotes import L1SVM, ZeroNormSVM, em, load, make_instance, make_wide
+from fsnotes import L1SVM, ZeroNormSVM, em, hinge, load, make_instance, make_wide, reweighting
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.literal import zero_norm_svm
 from fsnotes.svm import SoftMargin
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 PRICES = [0.1, 0.5, 2, 10, 50]
-
-
-def quiet(machine, X, y, **more):
-    """Fit where warnings of constant columns, of none and of all features are known."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SelectionWarning)
-        return machine.fit(X, y, **more)
-
-
-def units(X, y):
-    """Pooled within-class standard deviation; where it is 0, the distance of the means."""
-    rows = [X[y == label] for label in np.unique(y)]
-    deviation = np.sqrt(sum(((r - r.mean(axis=0)) ** 2).sum(axis=0) for r in rows) / len(y))
-    gap = abs(rows[0].mean(axis=0) - rows[1].mean(axis=0))
-    unit = np.where(deviation > 1e-9 * (1 + gap), deviation, gap)
-    return np.where(unit > 1e-9, unit, 1)
-
-
-def scaled(X, y):
-    """Rows in units of selection, without constant columns, and labels -1 and +1."""
-    varies = X.std(axis=0) > 0
-    Z = (X - X.mean(axis=0)) / units(X, y)
-    return Z[:, varies], np.where(y == y.max(), 1.0, -1.0)
-
-
-def least_loss(Z, signs, w, shares=None):
-    """Sum of hinge losses at the best offset, which is where some row's loss begins."""
-    shares = np.ones(len(signs)) if shares is None else shares
-    scores = Z @ w
-    offsets = signs - scores
-    losses = np.maximum(0, 1 - signs * (scores + offsets[:, None])) @ shares
-    return losses.min()
 
 
 def descended(Z, signs, w, C, p, floor):
@@ -81,7 +48,7 @@ def wanted(machine, X, y, weights=None):
 def traced(machine, X, y):
     """The machine, and of each run its stages: C, floor, points and their values."""
     calls = []
-    true = em.Reweighted.value
+    true = reweighting.Reweighted.value
 
     def value(problem, weights):
         found = true(problem, weights)
@@ -89,7 +56,7 @@ def traced(machine, X, y):
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(em.Reweighted, "value", value)
+        patch.setattr(reweighting.Reweighted, "value", value)
         quiet(machine, X, y)
     return machine, calls
 
@@ -116,7 +83,7 @@ def test_the_objective_never_rises_within_a_stage(p, start):
                 assert after.objective <= before.objective + 1e-7 * abs(before.objective)
                 falls += after.objective < before.objective - 1e-6 * abs(before.objective)
         in_stages = start == "large_C" and p < 1
-        assert steps[-1].stage == (len(em.DESCENT) - 1 if in_stages else 0)
+        assert steps[-1].stage == (len(reweighting.DESCENT) - 1 if in_stages else 0)
     assert falls > 50
 
 
@@ -136,7 +103,7 @@ def test_a_wrong_tangent_is_caught():
     X, y = make_instance(3)
     for p in (0.0, 1.7):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(em.Reweighted, "tangent", lambda _, w: 3 * abs(w) ** 0.5)
+            patch.setattr(reweighting.Reweighted, "tangent", lambda _, w: 3 * abs(w) ** 0.5)
             with pytest.warns(ConvergenceWarning, match="rose"):
                 machine = ZeroNormSVM(C=0.5, p=p, start="identity", refit=False)
                 assert quiet(machine, X, y).result_.status == "rose"
@@ -148,8 +115,8 @@ def test_the_squares_lie_above_the_penalty_and_touch(p, size, other):
     def penalty(t):
         return 2 * np.log(t) if p == 0 else 2 / p * t**p
 
-    run = em.Run(None, p)
-    column = em.Reweighted(run, 1.0).tangent(np.array([size]))[0]
+    run = reweighting.Run(None, p)
+    column = reweighting.Reweighted(run, 1.0).tangent(np.array([size]))[0]
     above = penalty(size) + (other**2 - size**2) / column**2
     assert above >= penalty(other) - 1e-9 * (1 + abs(above) + abs(penalty(size)))
     slope = (penalty(size * (1 + 1e-6)) - penalty(size * (1 - 1e-6))) / (2e-6 * size)
@@ -202,7 +169,7 @@ def test_the_steps_are_those_of_the_two_norm_approximation():
         X, y = make_instance(seed)
         Z, signs = scaled(X, y)
         C = PRICES[seed % 5]
-        run = em.Run(em.Rows(Z, signs, np.ones(len(y))), 0.0)
+        run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
         run.begin([C])
         factors = np.ones(Z.shape[1])
         for k in range(6):
@@ -212,7 +179,7 @@ def test_the_steps_are_those_of_the_two_norm_approximation():
             live = sizes > 0
             assert np.allclose(factors[live], sizes[live], rtol=1e-6, atol=1e-9 * sizes.max())
             factors = np.where(live, factors, 0)
-            problem = em.Reweighted(run, C)
+            problem = reweighting.Reweighted(run, C)
             problem.minimize(problem.tangent(run.visited[k][1]), run.visited[k][1])
             if len(run.visited) == k + 1 or not run.visited[-1][1].any():
                 break
@@ -222,10 +189,10 @@ def test_the_steps_are_those_of_the_two_norm_approximation():
 def test_a_step_is_a_support_vector_machine_of_half_the_price():
     X, y = make_instance(6)
     Z, signs = scaled(X, y)
-    run = em.Run(em.Rows(Z, signs, np.ones(len(y))), 0.0)
+    run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
     run.begin([3.0])
     w = run.visited[0][1]
-    problem = em.Reweighted(run, 3.0)
+    problem = reweighting.Reweighted(run, 3.0)
     new = problem.minimize(problem.tangent(w), w)
     machine = SVC(kernel="linear", C=1.5, tol=1e-9).fit(Z * abs(w), signs)
     assert np.allclose(machine.coef_[0] * abs(w), new, rtol=1e-5, atol=1e-6)
@@ -350,37 +317,6 @@ def test_small_powers_come_near_the_logarithm():
 # ---------------------------------------------------------------- how far from exact
 
 
-class Losses:
-    """Least hinge loss on some of the features, by a linear program that is kept."""
-
-    def __init__(self, Z, signs):
-        self.Z, self.signs, self.known = Z, signs, {}
-
-    def __call__(self, features):
-        key = tuple(sorted(features))
-        if key not in self.known:
-            chain = em._Unpenalized(em.Rows(self.Z, self.signs, np.ones(len(self.signs)))).chain()
-            w = chain.solve(np.array(key, dtype=int)) if key else np.zeros(self.Z.shape[1])
-            self.known[key] = least_loss(self.Z, self.signs, w), w
-        return self.known[key]
-
-
-def exact(losses, C, known):
-    """Least ``card + C * hinge losses``: features never hurt, which prunes."""
-    best, open_sets = known, [((), tuple(range(losses.Z.shape[1])))]
-    while open_sets:
-        kept, free = open_sets.pop()
-        loss, w = losses(kept + free)
-        if len(kept) + C * loss >= best - 1e-9:
-            continue
-        best = min(best, np.count_nonzero(w) + C * loss)
-        if free:
-            heavy = max(free, key=lambda j: abs(w[j]))
-            rest = tuple(j for j in free if j != heavy)
-            open_sets += [(kept, rest), ((*kept, heavy), rest)]
-    return best
-
-
 def test_the_losses_of_the_enumeration_are_least():
     for seed in range(8):
         X, y = make_instance(seed)
@@ -396,7 +332,6 @@ def test_distance_from_the_exact_optimum():
     seeds, hits, excess = range(30), {}, {}
     for seed in seeds:
         X, y = make_instance(seed)
-        Z, signs = scaled(X, y)
         C = [0.1, 0.3, 1.0][seed % 3]
         found = {}
         for start in ("large_C", "identity"):
@@ -404,8 +339,7 @@ def test_distance_from_the_exact_optimum():
                 machine = quiet(ZeroNormSVM(C=C, start=start, refit=refit), X, y)
                 found[start, refit] = machine.objective_
                 assert np.isclose(machine.objective_, wanted(machine, X, y), rtol=1e-9)
-        best = exact(Losses(Z, signs), C, min(found.values()) * (1 + 1e-9))
-        assert best <= min(found.values()) * (1 + 1e-8)
+        best, _ = exact(seed, C)
         for way, value in found.items():
             assert value >= best * (1 - 1e-7)
             hits[way] = hits.get(way, 0) + (value <= best * (1 + 1e-6))
@@ -424,13 +358,12 @@ def test_the_steps_leave_an_exact_optimum():
     for seed in range(6):
         X, y = make_instance(seed)
         Z, signs = scaled(X, y)
-        losses = Losses(Z, signs)
-        best = exact(losses, 0.3, np.inf)
+        best, losses = exact(seed, 0.3)
         values = {s: np.count_nonzero(w) + 0.3 * loss for s, (loss, w) in losses.known.items()}
         features = min(values, key=values.get)
         assert np.isclose(values[features], best)
         w = losses(features)[1]
-        run = em.Run(em.Rows(Z, signs, np.ones(len(y))), 0.0)
+        run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
         run.floor = 1e-6 * abs(w).max()
         run.visited.append((0.3, w))
         run.go_on([0.3], 1e-6, 100)
@@ -491,7 +424,7 @@ def test_the_price_is_lowered_until_few_enough_are_left():
     for refit in (True, False):
         machine = ZeroNormSVM(C=10, n_features=2, refit=refit).fit(X, y)
         last = machine.result_.steps[-1]
-        assert last.stage >= len(em.DESCENT) and 2 <= last.n_selected <= 5
+        assert last.stage >= len(reweighting.DESCENT) and 2 <= last.n_selected <= 5
     assert ZeroNormSVM(C=10, n_features=2).fit(X, y).score(X, y) > 0.7
 
 
@@ -746,25 +679,8 @@ def test_degenerate_data_too(seed):
 
 # ---------------------------------------------------------------- what is refused, and said
 
-GOOD, LABELS = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [5, 2], [6, 8]]), [0, 0, 0, 1, 1, 1]
 
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
-        ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
-        ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
-        ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
-        ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
-        ((GOOD, LABELS[:5]), ValueError, r"inconsistent numbers of samples: \[6, 5\]"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows.*sample_weight.*5"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "finite"),
-        ((GOOD, LABELS, [1, 1, 1, 0, 0, 0]), ValueError, "class 1 has only rows of weight zero"),
-        ((GOOD, LABELS, [0] * 6), ValueError, "weight"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
 def test_bad_data_is_refused_in_words(arguments, error, message):
     model = quiet(ZeroNormSVM(), GOOD, LABELS)
     with pytest.raises(error, match=message):
@@ -839,8 +755,8 @@ def test_a_refit_that_is_not_verified_is_none(monkeypatch):
     X, y = load("pima", return_X_y=True)
     for what, part in (("columns", 0.999), ("duals", 1.01)):
         with pytest.MonkeyPatch.context() as patch:
-            true = getattr(em.DualModel, what)
-            patch.setattr(em.DualModel, what, lambda m, true=true, part=part: part * true(m))
+            true = getattr(hinge.DualModel, what)
+            patch.setattr(hinge.DualModel, what, lambda m, true=true, part=part: part * true(m))
             with pytest.raises(SubproblemError, match="refit was not solved: duality gap.*refit=F"):
                 ZeroNormSVM(C=0.3).fit(X, y)
 
@@ -857,7 +773,7 @@ def test_a_large_price_that_is_not_solved_is_passed_over(monkeypatch):
     monkeypatch.setattr(SoftMargin, "solve", solve)
     machine = ZeroNormSVM(refit=False).fit(X, y)
     assert machine.result_.status == "converged"
-    assert machine.result_.steps[-1].stage == sum(C <= 100 for C in em.DESCENT) - 1
+    assert machine.result_.steps[-1].stage == sum(C <= 100 for C in reweighting.DESCENT) - 1
 
 
 def test_results_are_plain_data():

@@ -9,18 +9,19 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import BAD_DATA, GOOD, LABELS, least_loss
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import ZeroNormSVM, load, make_instance, make_twonorm
-from fsnotes.em_kernel import Combined, Distinct, KernelRun, Rows, SparseKernelSVM, root_of
+from fsnotes.em_kernel import Combined, Distinct, KernelRun, SparseKernelSVM, root_of
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.literal import sparse_kernel_step
+from fsnotes.reweighting import Rows
 from fsnotes.svm import SoftMargin
 
 PRICES = [0.3, 1, 3, 10, 50]
@@ -50,20 +51,13 @@ def small(seed, n_rows=40):
     return X, y, K, np.where(y == y.max(), 1.0, -1.0)
 
 
-def least_loss(scores, signs, shares=None):
-    """Sum of hinge losses at the best offset, which is where some row's loss begins."""
-    shares = np.ones(len(signs)) if shares is None else shares
-    offsets = signs - scores
-    return (np.maximum(0, 1 - signs * (scores + offsets[:, None])) @ shares).min()
-
-
 def descended(K, gram, signs, alpha, C, C0, p, floor):
     """What the steps descend, by its definition."""
     if p == 0:
         penalty = 2 * np.log(np.maximum(abs(alpha), floor)).sum()
     else:
         penalty = 2 / p * (abs(alpha) ** p).sum()
-    return C * least_loss(K @ alpha, signs) + C0 * alpha @ gram @ alpha + penalty
+    return C * least_loss(K, signs, alpha) + C0 * alpha @ gram @ alpha + penalty
 
 
 def alpha_of(machine, candidates):
@@ -111,7 +105,7 @@ def test_a_step_is_its_literal_statement(C0):
         live = sizes > 0
         assert not alpha[~live].any()
         own = (alpha[live] ** 2 * Lambda[live]).sum() + C0 * alpha @ gram @ alpha
-        own += C * least_loss(columns @ alpha, signs)
+        own += C * least_loss(columns, signs, alpha)
         assert np.isclose(own, value, rtol=1e-6)
         assert np.allclose(alpha, known, rtol=1e-3, atol=1e-4 * abs(known).max())
         assert run.margin.duality_gap <= 1e-6
@@ -285,7 +279,7 @@ def test_labels_do_not_enter_the_two_norm():
     # the usual machine's value is known from its multipliers
     alpha = known.dual_coef_[0]
     square = alpha @ K[np.ix_(known.support_, known.support_)] @ alpha
-    assert np.isclose(value, square + least_loss(own, signs), rtol=1e-3)
+    assert np.isclose(value, square + least_loss(own[:, None], signs, np.ones(1)), rtol=1e-3)
     assert abs(printed - value) > 0.05 * value
 
 
@@ -384,10 +378,10 @@ def test_distinct_rows_points_and_places(seed):
         assert number == np.flatnonzero(equal & (shares > 0))[0]
     assert len(np.unique(data.rows, axis=0)) == len(data.points)
     assert len(np.unique(data.rows[data.points], axis=0)) == len(data.points)
-    for number, place in enumerate(data.place):
-        assert (place >= 0) == (shares[number] > 0)
-        if place >= 0:
-            assert place in data.points and np.array_equal(data.rows[place], X[number])
+    for number, group in enumerate(data.group):
+        assert (group >= 0) == (shares[number] > 0)
+        if group >= 0:
+            assert np.array_equal(data.rows[data.points[group]], X[number])
     order = rng.permutation(n)
     moved = Distinct(X[order], positive[order], None if weights is None else weights[order])
     for name in ("rows", "positive", "weights", "points"):
@@ -570,25 +564,8 @@ def test_each_kernel(kernel):
 
 # ---------------------------------------------------------------- what is refused, and said
 
-GOOD, LABELS = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [5, 2], [6, 8]]), [0, 0, 0, 1, 1, 1]
 
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
-        ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
-        ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
-        ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
-        ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
-        ((GOOD, LABELS[:5]), ValueError, r"inconsistent numbers of samples: \[6, 5\]"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "sample_weight"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "finite"),
-        ((GOOD, LABELS, [1, 1, 1, 0, 0, 0]), ValueError, "class 1 has.*weight zero"),
-        ((GOOD, LABELS, [0] * 6), ValueError, "weight"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
 def test_bad_data_is_refused_in_words(arguments, error, message):
     model = quiet(SparseKernelSVM(), GOOD, LABELS)
     with pytest.raises(error, match=message):

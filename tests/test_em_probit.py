@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import BAD_DATA, GOOD, LABELS, in_units, units
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import ndtr
@@ -37,19 +37,6 @@ def quiet(machine, X, y, **more):
         warnings.simplefilter("ignore", SelectionWarning)
         warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
         return machine.fit(X, y, **more)
-
-
-def units(X, y):
-    """Pooled within-class standard deviation; where it is 0, the distance of the means."""
-    rows = [X[y == label] for label in np.unique(y)]
-    deviation = np.sqrt(sum(((r - r.mean(axis=0)) ** 2).sum(axis=0) for r in rows) / len(y))
-    gap = abs(rows[0].mean(axis=0) - rows[1].mean(axis=0))
-    unit = np.where(deviation > 1e-9 * (1 + gap), deviation, gap)
-    return np.where(unit > 1e-9, unit, 1)
-
-
-def in_units(machine):
-    return machine.coef_[0] * machine.scale_
 
 
 def lost(machine, X, y, weights=1.0):
@@ -790,26 +777,9 @@ def test_degenerate_data_too(seed):
 
 # ---------------------------------------------------------------- what is refused, and said
 
-GOOD, LABELS = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [5, 2], [6, 8]]), [0, 0, 0, 1, 1, 1]
-
 
 @pytest.mark.parametrize("kernel", [None, "rbf"])
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
-        ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
-        ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
-        ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
-        ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
-        ((GOOD, LABELS[:5]), ValueError, r"inconsistent numbers of samples: \[6, 5\]"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "sample_weight"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "finite"),
-        ((GOOD, LABELS, [1, 1, 1, 0, 0, 0]), ValueError, "class 1 has .*rows of weight zero"),
-        ((GOOD, LABELS, [0] * 6), ValueError, "weight"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
 def test_bad_data_is_refused_in_words(arguments, error, message, kernel):
     model = quiet(ProbitEM(kernel=kernel), GOOD, LABELS)
     with pytest.raises(error, match=message):

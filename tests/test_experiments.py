@@ -475,6 +475,7 @@ def test_an_audit_marks_what_comes_out_differently(copy, monkeypatch):
     assert [row[4] == "stale" for row in compared.grids[0].rows] == [True, True, False]
     drawn = [audit(TINY, sample=3, seed=seed, folder=copy).checked for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2] and len(drawn[0]) == 3
+    assert not audit(TINY, sample=3, within=0, folder=copy).checked
 
 
 def replication_table_of(chapter, table, folder, **more):
@@ -1192,7 +1193,8 @@ def test_stored_results_are_those_of_the_declarations(chapter):
     assert len(path.read_bytes().splitlines()) == len(names)
     assert set(names) == set(chapter.cells())
     assert all(results.has(*name) for name in names)
-    found = audit(chapter, sample=6, folder=engine.PACKAGED_RESULTS)
+    # a fold of the sparse machines of twonorm takes half a minute
+    found = audit(chapter, sample=6, within=15, folder=engine.PACKAGED_RESULTS)
     assert found.checked and found.stale == []
 
 

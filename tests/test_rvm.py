@@ -1,13 +1,14 @@
 """The relevance vector machine: its evidence, its statistics, where it ends, what it refuses."""
 
+import inspect
 import itertools
 import pickle
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
@@ -22,13 +23,6 @@ from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.rvm import RVM, Model
 
 LEAST, MOST = 1e-6, 1e12  # of precisions, for columns of unit deviation
-
-
-def quiet(machine, X, y, **more):
-    """Fit where warnings of constant columns, and of nothing but the intercept, are known."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SelectionWarning)
-        return machine.fit(X, y, **more)
 
 
 def laplace(F, ones, zeros, alpha, start=None):
@@ -600,9 +594,9 @@ def test_a_basis_of_rows(crescents):
     weights = np.where(np.arange(len(labels)) == 5, 0, 1)
     weighted = RVM(gamma=1.0, basis=[5, 17, 3]).fit(twice, labels, sample_weight=weights)
     assert weighted.basis_.tolist() == [3, 17, 5 + len(y)]
-    with pytest.raises(ValueError, match="^basis has numbers of rows from 0 to 80; .* 0 to 79"):
+    with pytest.raises(ValueError, match="^basis has row numbers from 0 to 80; .* 0 to 79"):
         RVM(basis=np.array([0, 80])).fit(X, y)
-    with pytest.raises(ValueError, match="^basis has numbers of rows from -1 to 3"):
+    with pytest.raises(ValueError, match="^basis has row numbers from -1 to 3"):
         RVM(basis=np.array([-1, 3])).fit(X, y)
     with pytest.raises(ValueError, match="^all rows of basis have weight zero"):
         RVM(basis=[5, 6]).fit(X, y, sample_weight=np.where(np.isin(np.arange(80), [5, 6]), 0, 1))
@@ -668,10 +662,10 @@ def test_names_words_pickles_and_repeats(crescents):
         ({"kernel": "nope"}, ValueError, "kernel='nope'; pass"),
         ({"gamma": 0}, ValueError, "gamma=0; pass a number from 0, 0 excluded"),
         ({"basis": 1}, ValueError, "basis=1; pass at least 2 points"),
-        ({"basis": 2.5}, TypeError, "basis=2.5; pass how many points, the numbers of rows"),
-        ({"basis": True}, TypeError, "basis=True; pass how many"),
-        ({"basis": [1]}, ValueError, "basis=[1]; pass at least 2 points"),
-        ({"basis": [1, 1]}, ValueError, "basis=[1, 1]; pass at least 2 points"),
+        ({"basis": 2.5}, TypeError, "basis=2.5; pass None for all points, how many, or"),
+        ({"basis": True}, TypeError, "basis=True; pass None for all points"),
+        ({"basis": [1]}, ValueError, "basis=[1]; pass the numbers of at least 2 rows"),
+        ({"basis": [1, 1]}, ValueError, "basis=[1, 1]; pass the numbers of at least 2 rows"),
         ({"basis": np.zeros((2, 2), int)}, TypeError, "basis="),
         ({"basis": np.array([0.5, 2])}, TypeError, "basis=array([0.5, 2. ]); pass"),
         ({"basis": np.zeros(0, int)}, ValueError, "basis="),
@@ -711,6 +705,15 @@ def test_too_few_actions_are_told(crescents):
         machine = RVM(gamma=1.0, max_iter=3).fit(*crescents)
     assert w[0].filename == __file__
     assert machine.n_iter_ == 3 and machine.result_.status == "max_iter"
+
+
+def test_a_constant_column_is_told_at_the_callers_line(crescents):
+    X, y = crescents
+    X = np.column_stack([X, np.ones(len(y))])
+    with pytest.warns(SelectionWarning, match="constant features") as caught:
+        RVM(gamma=1.0).fit(X, y)
+    line = inspect.currentframe().f_lineno - 1
+    assert [(w.filename, w.lineno) for w in caught] == [(__file__, line)]
 
 
 def test_a_hessian_that_is_singular_is_told(monkeypatch):

@@ -704,7 +704,7 @@ class Audit:
         return found + "".join(f"\n  stale: {'/'.join(name)}" for name in self.stale)
 
 
-def audit(chapter, *, sample=4, seed=0, folder=None, quick=False):
+def audit(chapter, *, sample=4, seed=0, within=np.inf, folder=None, quick=False):
     """Compute the first folds of some cells again; tables show those that differ as stale.
 
     Parameters
@@ -714,6 +714,8 @@ def audit(chapter, *, sample=4, seed=0, folder=None, quick=False):
         How many cells, of those that are stored and whose data travel with the package.
     seed : int
         Of the sample.
+    within : float
+        Leave out cells of which a fold took more seconds than that.
 
     Returns
     -------
@@ -722,7 +724,11 @@ def audit(chapter, *, sample=4, seed=0, folder=None, quick=False):
     chapter, _ = find(chapter)
     results = Results(chapter, folder, quick)
     stored = [
-        name for name in chapter.cells() if results.has(*name) and chapter.datasets[name[0]].travels
+        name
+        for name in chapter.cells()
+        if results.has(*name)
+        and chapter.datasets[name[0]].travels
+        and results.cell(*name).line["seconds"] <= within * results.protocol.n_splits
     ]
     if not isinstance(sample, numbers.Integral) or sample < 0:
         raise ExperimentError(f"sample={sample!r}; pass a whole number from 0")
