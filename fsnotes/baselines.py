@@ -582,8 +582,7 @@ class AROM(SteppingSelector):
 
     def _promises(self):
         return [
-            f"{self.norm} x sum of log |w|, plus C (sum of hinge losses), before the refit: "
-            f"{self.objective_:.6g} at C={self.C:g}",
+            f"{self.n_iter_} machines with the norm {self.norm}, at C={self.C:g}",
             "no promise for new data",
         ]
 

@@ -359,23 +359,7 @@ class KernelMPM(KernelClassifier):
         if self.ridge is not None:
             check_real("ridge", self.ridge, 0)
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels of one kind: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two equal rows in all moments.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        self._forget()
+    def _fit(self, X, y, sample_weight):
         X, y, sample_weight, points = self._take_rows(X, y, sample_weight)
         values = self._columns(X, points)
         columns = ClassMoments.from_data(values, y, sample_weight, classes=self.classes_)

@@ -373,7 +373,7 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
         return tags
 
     def _promises(self):
-        penalty = "sum log |w|" if self.prior == "jeffreys" else f"{self.alpha:g} |w|_1"
+        penalty = "sum log (|w| / floor)" if self.prior == "jeffreys" else f"{self.alpha:g} |w|_1"
         return [
             f"minus log likelihood + {penalty} before any refit: {self.objective_:.6g}",
             "probabilities are those of a probit model; no promise for new data",
