@@ -1314,10 +1314,24 @@ WORLDS = [
         {"accuracy": lambda d, m: 90 if m.startswith("fsv") else 80},
     ),
     (em.shorter_bars, {"noise": when("em", 0.5, 2)}, {"noise": when("em", 2, 0.5)}),
-    (em.as_accurate_as_all, {}, {"accuracy": lambda d, m: 90 if m == "svm" else 80}),
+    (
+        em.as_accurate_as_all,
+        {"noise": 0.1},
+        {"accuracy": lambda d, m: 90 if m == "svm" else 80},
+    ),
     (
         em.naive_falls_behind,
-        {"accuracy": when("em", 90, 80)},
+        {"accuracy": when("ranking", 70, 80)},
+        {"accuracy": when("ranking", 90, 80, "colon")},
+    ),
+    (
+        em_kernel.keeps_accuracy_on_twonorm,
+        {"noise": 0.1},
+        {"accuracy": when("em", 70, 80)},
+    ),
+    (
+        em_titanic.keeps_accuracy_on_titanic,
+        {"noise": 0.1},
         {"accuracy": when("em", 70, 80)},
     ),
     (
@@ -1328,7 +1342,7 @@ WORLDS = [
     (
         em_titanic.keeps_fewest_of_titanic,
         {"features": when("em", 5, 8, "titanic")},
-        {"features": when("em", 5, 8, "twonorm")},
+        {"features": when("rvm", 5, 8)},
     ),
 ]
 
@@ -1343,6 +1357,9 @@ def test_claims_that_folds_cannot_tell_are_undecided():
         assert check(planted()) is None
     assert dc_kernel.is_most_accurate(planted()) is None
     assert em.best_overall(planted()) is None and em.naive_falls_behind(planted()) is None
+    assert em.as_accurate_as_all(planted(noise=3)) is None
+    assert em_kernel.keeps_fewest_of_twonorm(planted()) is None
+    assert em_kernel.keeps_accuracy_on_twonorm(planted(noise=3)) is None
     few = when("em", 0.5, 2)
     nearly = planted(noise=lambda d, m: few(d, m) if d != "sonar" else 4 - 2 * few(d, m))
     assert em.shorter_bars(nearly) is None
@@ -1359,6 +1376,7 @@ def test_every_claim_that_reads_results_is_planted():
             dc.converges_linearly,
             dc.like_smpm,
             em.faster_than_arom,
+            em.faster_than_fsv,
             em.is_no_surrogate,
             em.keeps_the_best,
             em.largest_weight_falls,

@@ -21,6 +21,7 @@ from fsnotes.experiments.declare import (
 from fsnotes.experiments.engine import Kept
 from fsnotes.experiments.judge import ALPHA, compare
 from fsnotes.generators import make_instance
+from fsnotes.metrics import compare_paired
 from fsnotes.svm import SoftMargin
 
 PAPER = "huang2008"
@@ -50,6 +51,7 @@ SELECTORS = {
     # not in the paper: the supports that the default compares
     "search": ("zero-norm, refitted", "ZeroNormSVM", {}),
 }
+FLOOR = 1e-6  # of the largest weight of a machine; smaller ones are zero
 RIVALS = ("arom", "fsv", "ranking")
 
 
@@ -204,48 +206,94 @@ def shorter_bars(read):
     return True if max(tests) <= ALPHA else None
 
 
+def no_less(first, second, test_fraction, margin):
+    """Whether scores are lower by a margin at most; None where the splits cannot tell."""
+    found = compare_paired(first, second, test_fraction=test_fraction)
+    return None if found.low < -margin <= found.high else bool(found.low >= -margin)
+
+
+def together(answers):
+    """False where one is, True where all are, else None."""
+    answers = list(answers)
+    return False if False in answers else None if None in answers else True
+
+
 def as_accurate_as_all(read):
-    """With the fewest features it is nowhere significantly less accurate than with all, by Holm."""
-    for dataset, sizes in SIZES.items():
-        scores = {k: read(dataset, k).scores("accuracy") for k in ("svm", f"em-{sizes[0]}")}
-        pair = compare(scores, test_fraction=PROTOCOL.test_fraction)[0]
-        if pair.is_different and pair.comparison.value > 0:
-            return False
-    return True
+    """With any number of features it is less accurate than with all by at most one point.
+
+    Judged by the intervals of the differences: undecided where one holds more and less than that.
+    """
+    return together(
+        no_less(
+            read(dataset, f"em-{size}").scores("accuracy"),
+            read(dataset, "svm").scores("accuracy"),
+            PROTOCOL.test_fraction,
+            margin=1,
+        )
+        for dataset, sizes in SIZES.items()
+        for size in sizes
+    )
 
 
 def naive_falls_behind(read):
-    """With the fewest features, ranking by an SVM is less accurate on every data set, by Holm.
+    """On Wisconsin with 2 features and on colon with 20 it is less accurate than the three others.
 
-    False where it is significantly more accurate on some.
+    Significantly, by Holm over the three; false where it is significantly more accurate.
     """
     found = []
-    for dataset, sizes in SIZES.items():
-        keys = [f"{k}-{sizes[0]}" for k in ("em", "ranking")]
-        scores = {k: read(dataset, k).scores("accuracy") for k in keys}
-        pair = compare(scores, test_fraction=PROTOCOL.test_fraction)[0]
-        if pair.is_different and pair.comparison.value < 0:
-            return False
-        found.append(pair.is_different)
-    return True if all(found) else None
+    for dataset, size in (("wisconsin", 2), ("colon", 20)):
+        keys = ("ranking", "em", "arom", "fsv")
+        scores = {k: read(dataset, f"{k}-{size}").scores("accuracy") for k in keys}
+        pairs = compare(scores, test_fraction=PROTOCOL.test_fraction, against="ranking")
+        found += [bool(p.comparison.value < 0) if p.is_different else None for p in pairs]
+    return together(found)
+
+
+def walked(step, n_features, tol=1e-6):
+    """Sizes of weights, machine by machine, until they no longer change; smaller ones are zero."""
+    sizes = [np.ones(n_features)]
+    while len(sizes) < 3 or abs(sizes[-1] - sizes[-2]).max() > tol * sizes[-1].max():
+        new = step(sizes[-1])
+        sizes.append(np.where(new > FLOOR * new.max(), new, 0))
+    return sizes
+
+
+def both_walks(C=1.0):
+    """On an instance, the steps of (7) to (9) and those of AROM with the norm 2, each as written.
+
+    AROM multiplies the columns by the weights of each machine, and begins each machine anew.
+    """
+    X, y = make_instance(0)
+    Z, signs, ones = (X - X.mean(axis=0)) / X.std(axis=0), 2.0 * y - 1, np.ones(X.shape[1])
+
+    def charged(sizes):
+        return abs(SoftMargin(Z, signs, np.ones(len(Z))).solve(sizes, C).weights)
+
+    def multiplied(factors):
+        found = SoftMargin(Z * factors, signs, np.ones(len(Z))).solve(ones, C)
+        return factors * abs(found.weights)
+
+    return walked(charged, len(ones)), walked(multiplied, len(ones))
 
 
 def faster_than_arom(read=None):
-    """From the same start, at the same C, it takes fewer machines than AROM with the norm 2."""
-    from fsnotes import AROM, ZeroNormSVM
+    """On an instance, from the same start, it takes fewer machines than AROM with the norm 2."""
+    ours, others = both_walks()
+    return len(ours) < len(others)
 
-    X, y = make_instance(0)
-    ours = ZeroNormSVM(start="identity", refit=False).fit(X, y)
-    return bool(ours.n_iter_ < AROM(norm=2, refit=False).fit(X, y).n_iter_)
+
+def faster_than_fsv(read=None):
+    """Not to be judged: it takes the programs of the paper, whose seconds Table 2 prints.
+
+    The page prints the ratios of ours beside them.
+    """
+    return None
 
 
 def is_no_surrogate(read=None):
-    """Its end differs from that of AROM with the norm 2, which the paper calls a surrogate."""
-    from fsnotes import AROM, ZeroNormSVM
-
-    X, y = make_instance(0)
-    ours = ZeroNormSVM(start="identity", refit=False).fit(X, y)
-    return not np.allclose(ours.coef_, AROM(norm=2, refit=False).fit(X, y).coef_, atol=1e-9)
+    """On an instance it does not end where AROM with the norm 2 ends, called a surrogate."""
+    ours, others = both_walks()
+    return not np.allclose(ours[-1], others[-1], atol=1e-6 * ours[-1].max())
 
 
 def keeps_the_best(read=None):
@@ -329,7 +377,7 @@ CHAPTER = Chapter(
         Claim(
             PAPER,
             "Section 3.2.1",
-            "With very few features, ranking by the weights of an SVM falls behind",
+            "With very few features, ranking by the weights of an SVM sometimes errs much more",
             naive_falls_behind,
             FEW,
         ),
@@ -338,6 +386,13 @@ CHAPTER = Chapter(
             "Section 3.2.2",
             "It selects in less time than AROM, since it aims at the zero norm itself",
             faster_than_arom,
+            TIMES,
+        ),
+        Claim(
+            PAPER,
+            "Section 3.2.2",
+            "It selects in less time than FSV",
+            faster_than_fsv,
             TIMES,
         ),
         Misprint(
@@ -366,6 +421,13 @@ CHAPTER = Chapter(
             "Proposition 3",
             "the factor gamma is not said, and p = 0 is one of the norms",
             "p/2 for the norm itself, with 0 < p <= 2; at p = 0 it is a sum of logarithms",
+            POWERS,
+        ),
+        Misprint(
+            PAPER,
+            "After Proposition 3",
+            "the maximum norm has the entry 1/w_i at the largest w_i",
+            "of the largest |w_i|; and a linear program solves it, which this matrix does not",
             POWERS,
         ),
         Misprint(
