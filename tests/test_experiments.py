@@ -1376,7 +1376,6 @@ def test_every_claim_that_reads_results_is_planted():
             dc.converges_linearly,
             dc.like_smpm,
             em.faster_than_arom,
-            em.faster_than_fsv,
             em.is_no_surrogate,
             em.keeps_the_best,
             em.largest_weight_falls,

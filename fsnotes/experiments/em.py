@@ -282,14 +282,6 @@ def faster_than_arom(read=None):
     return len(ours) < len(others)
 
 
-def faster_than_fsv(read=None):
-    """Not to be judged: it takes the programs of the paper, whose seconds Table 2 prints.
-
-    The page prints the ratios of ours beside them.
-    """
-    return None
-
-
 def is_no_surrogate(read=None):
     """On an instance it does not end where AROM with the norm 2 ends, called a surrogate."""
     ours, others = both_walks()
@@ -386,13 +378,6 @@ CHAPTER = Chapter(
             "Section 3.2.2",
             "It selects in less time than AROM, since it aims at the zero norm itself",
             faster_than_arom,
-            TIMES,
-        ),
-        Claim(
-            PAPER,
-            "Section 3.2.2",
-            "It selects in less time than FSV",
-            faster_than_fsv,
             TIMES,
         ),
         Misprint(
