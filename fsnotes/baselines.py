@@ -12,7 +12,17 @@ from fsnotes.bounds import HELD, delta, kappa, minimax
 from fsnotes.checks import check_bool, check_bound, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.hinge import LARGEST_C, HingeProgram, WeightedProgram
-from fsnotes.reweighting import FLOOR, HALVES, Reweighted, Rows, Run, heaviest
+from fsnotes.reweighting import (
+    FLOOR,
+    HALVES,
+    NOTHING_GAINS,
+    REFIT_OFF,
+    Reweighted,
+    Rows,
+    Run,
+    beyond_rounding,
+    heaviest,
+)
 from fsnotes.rows import RowClassifier, distinct
 from fsnotes.surrogates import Exponential
 
@@ -20,7 +30,6 @@ __all__ = ["AROM", "FSV", "GreedyMPM", "L1SVM", "SVMRanking"]
 
 REFIT_STEPS = 10**6
 LEAST_COST = 1e-7  # of a weight, as a part of what it costs at 0
-CANCELLED = 1e-12  # of the terms of a sum, what is left of it by rounding
 
 
 class L1SVM(RowClassifier):
@@ -178,39 +187,55 @@ class HingeSelector(RowClassifier):
         rows = Rows.measured(X, positive, weights, used, center, self.scale_[used])
         end = self._end(rows, used)
         scaled = heaviest(end, self._size(rows))
-        if self.refit and scaled.any():
+        before = np.count_nonzero(scaled)
+        if self.refit and before:
             margin = rows.machine.solve((scaled != 0).astype(float), self.C)
-            scaled = margin.weights
+            scaled = beyond_rounding(margin, rows)
             gap = max(self.result_.duality_gap, float(margin.duality_gap))
             self.result_ = replace(self.result_, duality_gap=gap)
-        self._warn_of_number(rows.n_features, np.count_nonzero(scaled))
+        self._warn_of_number(rows, before, np.count_nonzero(scaled))
         self.coef_ = np.zeros((1, self.n_features_in_))
         self.coef_[0, used] = scaled / self.scale_[used]
         self.intercept_ = np.array([rows.offset(scaled) - self.coef_[0, used] @ center])
         return self
 
+    def _remedies(self):
+        """What to pass where C is too small."""
+        return ["a larger C"] if self.C < LARGEST_C else []
+
     def _size(self, rows):
         """The most features that may be selected."""
         return rows.n_features if self.n_features is None else int(self.n_features)
 
-    _larger = "a larger C"
     _raised_to = None  # the largest C tried, where it is raised until features are enough
 
-    def _warn_of_number(self, count, found):
+    def _warn_of_number(self, rows, before, found):
         """Where nothing is selected, nothing is dropped, or fewer are found than asked for."""
+        count = rows.n_features
+        refitted = f"the refit has a weight for {found} of them, and {REFIT_OFF} for {before}"
         if self.n_features is not None and found < self.n_features:
-            if self.n_features > count:
+            if self.n_features > count == found:
                 why = f"only {count} vary"
+            elif rows.tell_nothing():
+                why = NOTHING_GAINS
+            elif found < before:
+                why = refitted
             elif self._raised_to is None:
-                why = f"only {found} have a weight; pass a larger C"
+                why = f"only {found} have a weight in the machines on the way"
             else:
                 why = f"only {found} have a weight at any C tried, up to {self._raised_to:.4g}"
             words = f"n_features={self.n_features}, but {why}; {found} are returned"
         elif self.n_features is None and count and not found:
-            words = (
-                f"C={self.C:g} is too small to select a feature: the weights have gone to zero; "
-                f"pass {self._larger} or n_features="
-            )
+            if rows.tell_nothing():
+                words = f"no feature is selected: {NOTHING_GAINS}"
+            elif before:
+                words = f"no feature is selected: {refitted}"
+            else:
+                remedies = ", ".join(self._remedies())
+                words = (
+                    f"C={self.C:g} is too small to select a feature: the weights have gone to "
+                    f"zero; pass {remedies + ' or ' if remedies else ''}n_features="
+                )
         elif self.n_features is None and found == count > 1:
             words = (
                 f"none of {count} features is dropped at C={self.C:g}; pass a smaller C or "
@@ -428,8 +453,6 @@ class FSV(SteppingSelector):
     [3, 7]
     """
 
-    _larger = "a larger C, a smaller alpha"
-
     def __init__(
         self,
         *,
@@ -455,6 +478,9 @@ class FSV(SteppingSelector):
 
     def _steps(self, rows, least):
         return LinearSteps(rows, least, LinearizedExponential, float(self.alpha))
+
+    def _remedies(self):
+        return [*super()._remedies(), "a smaller alpha"]
 
     def _penalty(self, run, weights):
         return Exponential(run.alpha).value(abs(weights)).sum()
@@ -599,7 +625,8 @@ class SVMRanking(HingeSelector):
         Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
         1e6.
     n_features : int, optional
-        Select so many; by default half of those that vary.
+        Select so many; by default half of those that vary. A warning tells where fewer have a
+        weight, in the machine of all or in the refit.
     refit : bool, default=True
         Return the soft-margin machine of the features selected, with the same C; otherwise the
         weights that they have in the machine of all.
@@ -658,9 +685,7 @@ class SVMRanking(HingeSelector):
 
     def _end(self, rows, used):
         margin = rows.machine.solve(np.ones(len(used)), self.C)
-        # a weight is a sum over rows, of which nothing but rounding may be left
-        terms = margin.multipliers @ abs(rows.Z) / 2
-        weights = np.where(abs(margin.weights) > CANCELLED * terms, margin.weights, 0)
+        weights = beyond_rounding(margin, rows)
         self.order_ = used[np.argsort(-abs(weights), kind="stable")]
         self.objective_ = margin.objective
         counts = {"quadratic program": 1, **{k: int(v) for k, v in margin.counts.items()}}

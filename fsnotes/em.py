@@ -10,7 +10,16 @@ from fsnotes.base import solved
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.hinge import LARGEST_C, DualModel, balanced
-from fsnotes.reweighting import HALVES, Rows, Run, descending, heaviest
+from fsnotes.reweighting import (
+    HALVES,
+    NO_LESS,
+    NOTHING_GAINS,
+    REFIT_OFF,
+    Rows,
+    Run,
+    descending,
+    heaviest,
+)
 from fsnotes.rows import RowClassifier, distinct
 
 __all__ = ["ZeroNormSVM"]
@@ -20,6 +29,7 @@ SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal pena
 NEARLY = 0.99  # a margin that is lengthened to 1
 HARD = 1e8  # a price of errors that allows none, where there need be none
 ORDERING = 8  # columns that tell most rows apart
+REFINEMENTS = 3  # of multipliers, where weights are large
 GAP = 1e-6  # relative duality gap of an answer that counts as verified
 
 
@@ -45,7 +55,8 @@ class ZeroNormSVM(RowClassifier):
         the refit does.
     n_features : int, optional
         Select exactly so many: the steps end before fewer are left, and of those left the
-        heaviest are taken.
+        heaviest are taken. Where no machine on the way has so many, or the refit has no weight
+        for some of them, there are fewer, and a warning says why.
     start : {"large_C", "identity"}, default="large_C"
         Begin at 1024 C, where many features pay, and lower it in stages, with `n_features` until
         few enough are left; or begin at C, with equal penalties, as published, which may end
@@ -256,21 +267,24 @@ class ZeroNormSVM(RowClassifier):
             words = "none of the supports met on the way pays"
             if pays[0] < np.inf:
                 words += f"; the best, of {pays[1]} features, does from C={pays[0]:.4g}"
-            self._warn_of_collapse(words)
+            self._warn_of_collapse(rows, words)
         return best.weights, best.offset
 
     def _as_they_end(self, rows, end):
         if rows.n_features and not end.any():
-            self._warn_of_collapse("the weights have gone to zero")
+            self._warn_of_collapse(rows, "the weights have gone to zero")
         return end, rows.offset(end)
 
     def _of_size(self, rows, program, end, runs):
         """The machine of the heaviest features, as many as are asked for."""
         size = self._least(rows)
+        as_they_end = heaviest(end, size)
         if not self.refit:
-            weights = heaviest(end, size)
+            weights = as_they_end
         else:
-            sets = dict.fromkeys(s for run in runs for s in run.supports_of(size))
+            met = [np.count_nonzero(weights) for run in runs for _, weights in run.visited]
+            size = min(size, max(met, default=0))
+            sets = dict.fromkeys(s for run in runs for s in run.supports_of(size) if s)
             machines = [Candidate(rows, self.C, program.chain().solve(np.array(s))) for s in sets]
             # a machine may have zeros, its set has not
             weights = np.zeros(rows.n_features)
@@ -279,18 +293,21 @@ class ZeroNormSVM(RowClassifier):
                 weights = program.widest(machines[best], np.array(list(sets)[best]))
         found = np.count_nonzero(weights)
         if found < self.n_features:
-            self._warn_of_fewer(rows, found)
+            self._warn_of_fewer(rows, found, np.count_nonzero(as_they_end))
         return weights, rows.offset(weights)
 
-    def _warn_of_collapse(self, what):
-        start = ', start="large_C"' if self.start == "identity" else ""
-        refit = "" if self.refit else ", refit=True"
-        warnings.warn(
-            f"C={self.C:g} is too small to select a feature: {what}; pass a larger C{start}{refit} "
-            "or n_features=",
-            SelectionWarning,
-            stacklevel=6,
-        )
+    def _warn_of_collapse(self, rows, what):
+        if rows.tell_nothing():
+            words = f"no feature is selected: {NOTHING_GAINS}"
+        else:
+            remedies = ["a larger C"] if self.C < LARGEST_C else []
+            remedies += ['start="large_C"'] if self.start == "identity" else []
+            remedies += [] if self.refit else ["refit=True"]
+            remedies = [", ".join(remedies), "n_features="] if remedies else ["n_features="]
+            words = f"C={self.C:g} is too small to select a feature: {what}; pass " + " or ".join(
+                remedies
+            )
+        warnings.warn(words, SelectionWarning, stacklevel=6)
 
     def _warn_of_all(self, count):
         remedy = "a smaller C"
@@ -305,11 +322,15 @@ class ZeroNormSVM(RowClassifier):
             stacklevel=5,
         )
 
-    def _warn_of_fewer(self, rows, found):
-        if self.n_features > rows.n_features:
-            why = f"only {rows.n_features} vary"
+    def _warn_of_fewer(self, rows, found, before_refit):
+        if self.n_features > rows.n_features == found:
+            why = f"only {found} vary"
+        elif rows.tell_nothing():
+            why = NOTHING_GAINS
+        elif before_refit > found:
+            why = f"the refit has a weight for {found} of them, and {REFIT_OFF} for {before_refit}"
         else:
-            why = f"only {found} have a weight; pass a larger C"
+            why = f"only {found} have a weight in the machines on the way"
         warnings.warn(
             f"n_features={self.n_features}, but {why}; {found} are returned",
             SelectionWarning,
@@ -407,7 +428,9 @@ class Unpenalized:
         There are several where rows can be separated, or fewer features than chosen have a weight.
         """
         rows = self.rows
-        if candidate.hinge <= 1e-9 * rows.count or candidate.size < len(chosen):
+        if candidate.hinge >= (1 - NO_LESS) * rows.hinge_of_nothing():
+            candidate = Candidate(rows, candidate.C, np.zeros(rows.n_features))
+        elif candidate.hinge <= 1e-9 * rows.count or candidate.size < len(chosen):
             found = self.least(chosen, candidate.C)
             if found is not None and found.hinge <= candidate.hinge + 1e-8 * rows.count:
                 candidate = found
@@ -475,11 +498,32 @@ class Chain:
         Nearby are machines of at most ten times the size of the candidate, since the equations of
         the multipliers hold but for rounding.
         """
+        shares = self.program.rows.shares
+        multipliers = np.clip(self.model.columns(), 0, shares)
+        bound = self.bound_from(multipliers, candidate)
+        for _ in range(REFINEMENTS):
+            if bound >= candidate.hinge * (1 - GAP):
+                break
+            multipliers = np.clip(self.refined(multipliers), 0, shares)
+            bound = max(bound, self.bound_from(multipliers, candidate))
+        return bound
+
+    def bound_from(self, multipliers, candidate):
         rows = self.program.rows
-        multipliers = np.clip(self.model.columns(), 0, rows.shares) * rows.signs
+        multipliers = multipliers * rows.signs
         pulls = abs(rows.Z[:, self.joined].T @ multipliers) @ abs(candidate.weights[self.joined])
         off = pulls + abs(multipliers.sum() * candidate.offset)
         return max(abs(multipliers).sum() - 10 * off, 0.0)
+
+    def refined(self, multipliers):
+        """Multipliers that meet their equations more closely, those between their ends moved."""
+        rows = self.program.rows
+        signed = (np.column_stack([rows.Z[:, self.joined], np.ones(len(rows.Z))]).T) * rows.signs
+        free = (multipliers > 0) & (multipliers < rows.shares)
+        off = signed @ multipliers
+        moved = multipliers.copy()
+        moved[free] -= np.linalg.lstsq(signed[:, free], off)[0]
+        return moved
 
     def run(self):
         before = self.model.pivots

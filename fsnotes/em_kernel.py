@@ -4,15 +4,17 @@ import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from fsnotes.base import solved
 from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.em import Candidate, Unpenalized
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.hinge import LARGEST_C
 from fsnotes.kernels import BasisClassifier
-from fsnotes.reweighting import Reweighted, Rows, Run, descending
+from fsnotes.reweighting import NOTHING_GAINS, Reweighted, Rows, Run, descending
 from fsnotes.rows import counted, first_of_equals
 from fsnotes.svm import SoftMargin
 
@@ -21,6 +23,10 @@ __all__ = ["SparseKernelSVM"]
 HARD = 1e8  # price of errors beside which the norm is nothing, where the longest row has 1
 REAL = 1e-13  # part of the largest eigenvalue that is no rounding
 ZERO = 1e-9  # part of the largest weight of the refit that counts as zero
+LARGEST = 1e140  # value of a kernel
+ASYMMETRIC = 1e-8  # part of the largest value that is no rounding
+AS_GOOD, ROUNDED = 1e-7, 1e-9  # parts of a value
+GAP = 1e-6  # relative duality gap of a refit that counts as verified
 INDEFINITE = 1e-8  # part of the largest eigenvalue, below zero, that is no rounding
 
 
@@ -63,8 +69,8 @@ class SparseKernelSVM(BasisClassifier):
     refit : bool, default=True
         Return the machine of the points that are left without a penalty on their weights but C0's:
         the penalty shrinks weights, and has done its work. Of several, as where rows can be
-        separated, that of the widest margin. Otherwise return the point at which the steps end,
-        as published.
+        separated, that of the widest margin. It is never worse than the point at which the steps
+        end, which is returned otherwise, as published.
     tol : float, default=1e-06
         A stage ends when no weight changes by more than this part of the largest.
     max_iter : int, default=100
@@ -104,8 +110,9 @@ class SparseKernelSVM(BasisClassifier):
     Raises
     ------
     SubproblemError
-        If the first machine or the refit cannot be verified. A later step that is not is not
-        taken, with a warning.
+        If the first machine cannot be verified, or with `C0` the refit. A later step that is not
+        is not taken, with a warning. Without `C0` a refit that is not verified, as where columns
+        are the same but for rounding, is returned with a warning, and its ``duality_gap`` tells.
 
     Notes
     -----
@@ -195,24 +202,38 @@ class SparseKernelSVM(BasisClassifier):
         self.basis_ = data.numbers[candidates]
         rows = Rows(values, np.where(data.positive, 1.0, -1.0), data.weights)
         gram = values[candidates]
+        self._check_values(values, gram)
         root = root_of(gram, self.kernel) if self.C0 > 0 else None
         run = self._run(rows, root)
         self.n_iter_ = len(run.visited)
         end = run.visited[-1][1]
-        weights = self._refitted(run, gram, end) if self.refit else end
+        gap = run.largest_gap
+        weights, refit_gap = self._refitted(run, gram, end) if self.refit else (end, 0.0)
         offset = rows.offset(weights)
         chosen = np.flatnonzero(weights)
-        self._warn_of_size(len(chosen), len(weights))
+        self._warn_of_size(rows, len(chosen), len(weights))
         order = chosen[np.argsort(self.basis_[chosen])]
         self.support_ = self.basis_[order]
         self.support_vectors_ = X[self.support_]
         self.dual_coef_ = weights[order][None]
         self.intercept_ = np.array([offset])
-        margin = self.C0 * run.square(weights)
-        self.objective_ = float(len(chosen) + margin + self.C * rows.hinge(weights, offset))
+        self.objective_ = self._value(run, weights)
         counts = {kind: int(count) for kind, count in run.counts.items()}
-        self.result_ = replace(run.result, duality_gap=run.largest_gap, counts=counts)
+        self.result_ = replace(run.result, duality_gap=max(gap, refit_gap), counts=counts)
         return self
+
+    def _check_values(self, values, gram):
+        largest, off = abs(values).max(), abs(gram - gram.T).max()
+        if largest > LARGEST:
+            raise ValueError(
+                f"kernel={self.kernel!r} has values up to {largest:.3g} on these rows, more than "
+                f"{LARGEST:g}, so that their squares overflow; divide it, or scale the columns"
+            )
+        if off > ASYMMETRIC * largest:
+            raise ValueError(
+                f"kernel={self.kernel!r} is not symmetric: on these rows its matrix differs from "
+                f"its transpose by {off:.3g}; pass a kernel with k(a, b) = k(b, a)"
+            )
 
     # ------------------------------------------------------------ steps
 
@@ -236,19 +257,55 @@ class SparseKernelSVM(BasisClassifier):
     # ------------------------------------------------------------ what is returned
 
     def _refitted(self, run, gram, end):
-        """Weights of the machine of the points left, without a price on points."""
+        """The machine of the points left, without a price on points, and its duality gap.
+
+        Where the two-norm has no price, many points of a smooth kernel need weights so large that
+        a margin is lost beside their norm. Then the linear program is the more accurate.
+        """
         chosen = np.flatnonzero(end)
         if self.p == 2 or not len(chosen):
-            return end
+            return end, 0.0
+        machines, bound = [], 0.0
         try:
-            return run.unpriced(chosen, gram[np.ix_(chosen, chosen)], self.C)
+            weights, bound = run.unpriced(chosen, gram[np.ix_(chosen, chosen)], self.C)
+            machines.append(weights)
         except SubproblemError as error:
-            raise SubproblemError(f"of the refit: {error}; or refit=False") from error
+            if self.C0 > 0:
+                raise SubproblemError(f"of the refit: {error}; or refit=False") from error
+        if self.C0 == 0:
+            weights, bound = run.least_loss(chosen, self.C)
+            machines.append(weights)
+        values = [self._value(run, weights) for weights in machines]
+        most = min(min(values) * (1 + AS_GOOD), self._value(run, end) * (1 + ROUNDED))
+        weights = next((w for w, v in zip(machines, values, strict=True) if v <= most), end)
+        value = self._value(run, weights)
+        gap = max(0.0, float((value - np.count_nonzero(weights) - bound) / value))
+        if gap > GAP:
+            self._warn_of_gap(gap)
+        return weights, gap
 
-    def _warn_of_size(self, found, most):
-        if found == 0:
-            start = ', start="large_C"' if self.start == "identity" else ""
-            words = f"C={self.C:g} is too small to select a point; pass a larger C{start}"
+    def _value(self, run, weights):
+        """The objective, with the best offset."""
+        square = self.C0 * run.square(weights)
+        return float(np.count_nonzero(weights) + square + self.C * run.rows.least_hinge(weights))
+
+    def _warn_of_gap(self, gap):
+        warnings.warn(
+            f"the refit is not verified: duality gap {gap:.1e}, more than {GAP:g}, as where points "
+            "are nearly the same to the kernel, or weights of rows very different; it is no worse "
+            "than refit=False. Pass a larger gamma, fewer points in basis=, or C0= above 0",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def _warn_of_size(self, rows, found, most):
+        if found == 0 and rows.tell_nothing():
+            words = f"no point is selected: {NOTHING_GAINS}; pass another kernel or gamma"
+        elif found == 0:
+            remedies = ["a larger C"] if self.C < LARGEST_C else []
+            remedies += ['start="large_C"'] if self.start == "identity" else []
+            remedies = ", ".join(remedies or ["another kernel or gamma"])
+            words = f"C={self.C:g} is too small to select a point; pass {remedies}"
         elif found == most > 1:
             power = ", p=0" if self.p >= 1 else ""
             words = (
@@ -299,12 +356,11 @@ class Distinct:
 def root_of(gram, kernel):
     """R with ``R'R`` the Gram matrix."""
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-    off = abs(gram - gram.T).max()
-    if values[0] < -INDEFINITE * values[-1] or off > INDEFINITE * abs(gram).max():
+    if values[0] < -INDEFINITE * values[-1]:
         raise ValueError(
             f"C0= asks for the two-norm of kernel={kernel!r}, which has none on these rows: its "
-            f"matrix has eigenvalues from {values[0]:.3g} to {values[-1]:.3g} and differs from its "
-            f"transpose by {off:.3g}; pass C0=0, or a positive semidefinite kernel"
+            f"matrix has eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; pass C0=0, or a "
+            "positive semidefinite kernel"
         )
     return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
 
@@ -334,6 +390,10 @@ class KernelRun(Run):
         live = np.flatnonzero(weights)
         return float(((self.root[:, live] @ weights[live]) ** 2).sum())
 
+    def first(self, C):
+        # with the two-norm a weight is no plain sum over rows
+        return super().first(C) if self.root is None else self.solve(np.ones(len(self.root)), C)
+
     def solve(self, sizes, C):
         """Least ``|u|**2 + C0 alpha' K alpha + C * hinge losses`` for ``alpha = sizes * u``."""
         if self.root is None:
@@ -344,7 +404,13 @@ class KernelRun(Run):
             part = self.root[:, live] * sizes[live]
             matrix = self.C0 * (part.T @ part)
             matrix[np.diag_indices_from(matrix)] += 1
-            lower = cholesky(matrix, lower=True)
+            try:
+                lower = cholesky(matrix, lower=True)
+            except LinAlgError as error:
+                raise SubproblemError(
+                    f"C0={self.C0:g} times the two-norm of the kernel is so large that the penalty "
+                    "on points is lost in rounding; pass a smaller C0, or divide the kernel"
+                ) from error
             columns = solve_triangular(lower, (self.rows.Z[:, live] * sizes[live]).T, lower=True).T
             program = SoftMargin(columns, self.rows.signs, self.rows.shares)
             self.margin = self.count(program.solve(np.ones(len(live)), C, start=self.margin))
@@ -362,6 +428,8 @@ class KernelRun(Run):
     def unpriced(self, chosen, gram, C):
         """Weights of least ``C0 alpha' K alpha + C * hinge losses`` on the chosen points.
 
+        And a value that none gets below.
+
         Of several, as where the two-norm has no price, those of the least norm. Of a kernel that
         has none, eigenvalues below zero count by their size.
         """
@@ -371,12 +439,25 @@ class KernelRun(Run):
         turn = vectors[:, real] / np.sqrt(sizes[real])
         columns = self.rows.Z[:, chosen] @ turn
         largest = (columns**2).sum(axis=1).max()
-        price = min(C / self.C0 if self.C0 > 0 else np.inf, HARD / largest)
+        price = C / self.C0 if self.C0 > 0 else HARD / (largest * self.rows.shares.max())
         program = SoftMargin(columns, self.rows.signs, self.rows.shares)
         margin = self.count(program.solve(np.ones(columns.shape[1]), price))
         weights = np.zeros(self.rows.n_features)
         weights[chosen] = turn @ margin.weights
-        return np.where(abs(weights) > ZERO * abs(weights).max(initial=0), weights, 0)
+        large = abs(weights) > ZERO * abs(weights).max(initial=0)
+        return np.where(large, weights, 0), self.C0 * margin.objective * (1 - margin.duality_gap)
+
+    def least_loss(self, chosen, C):
+        """Weights of least hinge losses on the chosen points, and C times a bound of these."""
+        unit = self.rows.shares.max()
+        rows = Rows(self.rows.Z[:, chosen], self.rows.signs, self.rows.shares / unit)
+        program = Unpenalized(rows)
+        chain = program.chain()
+        weights = np.zeros(self.rows.n_features)
+        weights[chosen] = chain.solve(np.arange(len(chosen)))
+        for kind, count in program.counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + count
+        return weights, C * unit * chain.bound(Candidate(rows, C * unit, weights[chosen]))
 
 
 class Combined(Reweighted):

@@ -34,6 +34,7 @@ JOINED = 10  # features that join at a time
 SHORTEST = 1e-12  # part of a step
 ROUNDED = 1e-14  # part of a value
 TINY = 1e-9  # a slope that is as good as none
+CANCELLED = 1e-12  # of the terms of a sum, what is left of it by rounding
 SHIFT = 1e-12  # of each curvature, added to it
 SMALLEST_CURVE = 1e-100
 
@@ -302,8 +303,12 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
 
     def _warn_of_collapse(self, rows):
         kind = "features" if self.kernel is None else "points"
-        if self.prior == "laplace":
-            first = abs(rows.pulls(rows.without_weights()) @ rows.Z).max()
+        pulls = rows.pulls(rows.without_weights())
+        slopes, terms = abs(pulls @ rows.Z), abs(pulls) @ abs(rows.Z)
+        if (slopes <= CANCELLED * terms).all():
+            why = "no weights, of any prior, make the likelihood larger than none"
+        elif self.prior == "laplace":
+            first = slopes.max()
             why = f"alpha={self.alpha:g} is too large; the first one enters below {first:.6g}"
         else:
             why = 'the weights have gone to zero; pass prior="laplace", of which alpha is the price'

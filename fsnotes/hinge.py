@@ -15,6 +15,7 @@ __all__ = [
     "WeightedProgram",
     "balanced",
     "best_offset",
+    "remedy",
 ]
 
 NEGLIGIBLE = 1e-6  # part of the largest weight, in units of selection, that counts as zero
@@ -59,7 +60,7 @@ class HingeProgram:
             return solution
         raise SubproblemError(
             f"the linear program was not solved: duality gap {solution.duality_gap:.1e}, more than "
-            f"{GAP:g}; the solver says {status!r}. Pass a smaller C than {C:g}, or scale=True"
+            f"{GAP:g}; the solver says {status!r}. {remedy(C, self.shares)}"
         )
 
     def entry(self, most):
@@ -247,7 +248,7 @@ class WeightedProgram:
             return Weighted(weights, hinge, gap)
         raise SubproblemError(
             f"the linear program was not solved: duality gap {gap:.1e}, more than {GAP:g}; the "
-            f"solver says {status!r}. Pass a smaller C than {C:g}, or scale=True"
+            f"solver says {status!r}. {remedy(C, self.rows.shares)}"
         )
 
     def bound(self, multipliers, prices, costs, weights):
@@ -267,6 +268,13 @@ class WeightedProgram:
         """A C at which no weight is optimal."""
         rows = self.rows
         return HingeProgram(rows.Z, rows.signs, rows.shares, costs).too_small()
+
+
+def remedy(C, shares, other="scale=True if it is False"):
+    """What to pass where a program of these prices of losses was not solved."""
+    if shares.max() > LARGEST_C:
+        return f"Pass a smaller sample_weight: a row weighs {shares.max():.3g}"
+    return f"Pass a smaller C than {C:g}, or {other}"
 
 
 def best_offset(kinks, signs, shares):

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fsnotes.base import BinaryClassifier
 from fsnotes.checks import check_bool, check_real
 from fsnotes.moments import ClassMoments
+from fsnotes.rows import check_no_nan
 
 __all__ = ["BasisClassifier", "KernelClassifier", "check_kernel"]
 
@@ -60,6 +61,7 @@ class KernelClassifier(BinaryClassifier):
         Sets ``classes_``, ``scale_`` and ``gamma_``.
         """
         X, y, sample_weight = self._validated(X, y, sample_weight)
+        check_no_nan(sample_weight)
         rows = ClassMoments.from_data(X, y, sample_weight, classes=self.classes_)
         for label, count in zip(self.classes_.tolist(), rows.counts_, strict=True):
             if count == 0:
@@ -91,8 +93,24 @@ class KernelClassifier(BinaryClassifier):
         if not len(points):  # where none is selected, no kernel is asked
             return np.zeros((len(rows), 0))
         rows, points = ((part - self._origin) / self.scale_ for part in (rows, points))
-        options = {} if callable(self.kernel) else {"gamma": self.gamma_}
-        return pairwise_kernels(rows, points, metric=self.kernel, filter_params=True, **options)
+        if callable(self.kernel):
+            return pairwise_kernels(rows, points, metric=self._number)
+        options = {"metric": self.kernel, "gamma": self.gamma_}
+        return pairwise_kernels(rows, points, filter_params=True, **options)
+
+    def _number(self, row, point):
+        """What a kernel that is a function gives for two rows."""
+        value = self.kernel(row, point)
+        try:
+            number = np.asarray(value)
+        except ValueError:  # of lists in a list, not all of one length
+            number = np.empty(0)
+        if number.ndim > 0 or number.dtype.kind not in "biuf":
+            raise TypeError(
+                f"kernel={self.kernel!r} gives {type(value).__name__} for two rows; pass a "
+                "function that gives a real number"
+            )
+        return value
 
     def decision_function(self, X):
         """Signed score of each row; above 0 is ``classes_[1]``.
@@ -128,7 +146,10 @@ class BasisClassifier(KernelClassifier):
     def _check_basis(self):
         if self.basis is None:
             return
-        rows = np.asarray(self.basis)
+        try:
+            rows = np.asarray(self.basis)
+        except ValueError:  # of lists in a list, not all of one length
+            rows = np.array(self.basis, dtype=object)
         if rows.dtype.kind not in "iu" or rows.ndim > 1:
             raise TypeError(
                 f"basis={self.basis!r}; pass None for all points, how many, or an array of row "

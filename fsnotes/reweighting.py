@@ -7,16 +7,21 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.errors import SubproblemError
-from fsnotes.hinge import best_offset
+from fsnotes.hinge import DualModel, best_offset
 from fsnotes.mm import stages
 from fsnotes.svm import SoftMargin
 
-__all__ = ["Reweighted", "Rows", "Run", "heaviest"]
+__all__ = ["Reweighted", "Rows", "Run", "beyond_rounding", "heaviest"]
 
 FLOOR = 1e-6  # of the largest weight of the first machine; smaller ones are zero for good
 DESCENT = (1024, 256, 64, 16, 8, 4, 2, 1)  # times C, the stages from a large one
 DEAREST = 1e8  # price of errors
 HALVES = 30  # of C at most, until a number of features is reached
+CANCELLED = 1e-12  # of the terms of a sum, what is left of it by rounding
+STILL = 1e-6  # part of the loss without weights, as much as a weight of rounding may change
+NO_LESS = 1e-9  # part of a loss by which another has to be less
+NOTHING_GAINS = "no weights, at any C, have smaller hinge losses than none"
+REFIT_OFF = "refit=False"
 SAME, ROUNDED = 1e-9, 1e-14  # of the parts of a value, and of all prices, what may be rounding
 
 
@@ -31,6 +36,17 @@ def heaviest(weights, size):
     kept = np.zeros(len(weights))
     kept[chosen] = weights[chosen]
     return kept
+
+
+def beyond_rounding(margin, rows):
+    """Weights, each a sum over rows, without those of which nothing but rounding is left.
+
+    Where errors are dear, a sum may be next to nothing beside its terms, and yet move the scores.
+    """
+    sizes, columns = abs(margin.weights), abs(rows.Z)
+    cancelled = sizes <= CANCELLED * (margin.multipliers @ columns / 2)
+    still = sizes * (rows.shares @ columns) <= STILL * rows.hinge_of_nothing()
+    return np.where(cancelled & still, 0, margin.weights)
 
 
 class Rows:
@@ -66,6 +82,18 @@ class Rows:
     def hinge_of_nothing(self):
         positive = self.shares @ (self.signs > 0)
         return 2 * float(min(positive, self.shares.sum() - positive))
+
+    def tell_nothing(self):
+        """Whether no machine, however large its weights, has a smaller loss than none."""
+        columns = (self.Z * self.signs[:, None]).T
+        sizes = abs(columns).max(axis=1, initial=0)
+        columns = columns[sizes > 0] / sizes[sizes > 0, None]
+        shares = self.shares / self.shares.max()
+        model = DualModel(shares)
+        model.add(np.vstack([self.signs, columns]), np.zeros(1 + len(columns)))
+        model.run()
+        least = model.columns().sum() * self.shares.max()
+        return bool(least >= (1 - NO_LESS) * self.hinge_of_nothing())
 
 
 @dataclass
@@ -115,7 +143,7 @@ class Run:
         """Solve for equal penalties at the first price that can be; the prices from there on."""
         for place, C in enumerate(prices):
             try:
-                weights = self.solve(np.ones(self.rows.n_features), C)
+                weights = self.first(C)
             except SubproblemError:
                 if place == len(prices) - 1:
                     raise
@@ -123,6 +151,11 @@ class Run:
             self.floor = FLOOR * abs(weights).max(initial=0)
             self.visited.append((C, self.floored(weights)))
             return prices[place:]
+
+    def first(self, C):
+        """The machine of equal penalties."""
+        self.solve(np.ones(self.rows.n_features), C)
+        return beyond_rounding(self.margin, self.rows)
 
     def solve(self, sizes, C):
         self.margin = self.count(self.rows.machine.solve(sizes, C, start=self.margin))

@@ -7,7 +7,7 @@ import numpy as np
 from fsnotes.base import SparseClassifier
 from fsnotes.moments import ClassMoments
 
-__all__ = ["RowClassifier", "counted", "distinct", "first_of_equals"]
+__all__ = ["RowClassifier", "check_no_nan", "counted", "distinct", "first_of_equals"]
 
 
 class RowClassifier(SparseClassifier):
@@ -62,10 +62,17 @@ def counted(X, positive, sample_weight):
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != positive.shape:
         raise ValueError(f"{len(X)} rows, but sample_weight has shape {weights.shape}")
+    check_no_nan(weights)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("sample_weight has negative or infinite values; pass finite ones >= 0")
     counted = weights > 0
     return X[counted], positive[counted], weights[counted]
+
+
+def check_no_nan(sample_weight):
+    """Raise if the weight of a row is no number."""
+    if sample_weight is not None and np.isnan(np.asarray(sample_weight, dtype=float)).any():
+        raise ValueError("sample_weight contains NaN; pass finite numbers >= 0")
 
 
 def distinct(X, positive, weights):

@@ -5,11 +5,13 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
@@ -23,6 +25,7 @@ SETTLED = 1e-24  # squared Newton decrement of a mode
 NEARLY = 1e-12  # the same, where rounding allows no further step
 HALVES = 50  # of a Newton step at most
 NEWTON = 200  # steps to a mode at most
+ROUGH = 0.1  # of the tolerance, the gain of a step at which precisions cease to move at first
 CHEAP = 0.1  # loss in evidence foretold for a deletion that is tried before additions
 COARSE = 1e-2  # gain in evidence that the closed forms go for; exact ones take the rest
 WIDE = 5.0  # how far the logarithm of a precision moves in one go
@@ -55,7 +58,7 @@ class RVM(BasisClassifier):
         least 2; by default every distinct point.
     random_state : int, default=0
         Of the candidates, where `basis` is their number; the order of rows does not matter.
-    tol : float, default=1e-06
+    tol : float, default=0.001
         No action is taken for a gain in log evidence of at most this; above 0.
     max_iter : int, default=10000
         Most actions. Re-estimating all precisions together is one.
@@ -78,8 +81,8 @@ class RVM(BasisClassifier):
         Posterior mode of the weights.
     intercept_ : ndarray of shape (1,)
     alpha_ : ndarray of shape (n_support,)
-        Precisions of the weights; times the variance of the column at the training rows, from
-        1e-6 to 1e12.
+        Precisions of the weights; divided by the variance of the column at the training rows,
+        from 1e-6 to 1e12.
     covariance_ : ndarray of shape (1 + n_support, 1 + n_support)
         Of the intercept and the weights, in the posterior.
     objective_ : float
@@ -119,10 +122,16 @@ class RVM(BasisClassifier):
     little, and the mode is found anew. B then differs, so that the gain foretold is not the gain
     had; an action after which the evidence itself is no larger is refused. Last, derivatives of
     the evidence that know of the change of B take the place of the closed forms: precisions move
-    together, every deletion is tried, and every addition that promises a gain, at its best
-    precision. Where this ends, no deletion and no small change of a precision, from infinity too,
-    gains more than `tol`. With `exhaustive`, no precision whatever of one point does, but for what
-    lies between the points of a grid; that takes some 40 modes for each of the m candidates.
+    together, roughly at first and in the end to where derivatives vanish, every deletion is tried,
+    and every addition that promises a gain, at its best precision. Where this ends, no deletion
+    and no small change of a precision, from infinity too, gains more than `tol`, but for a
+    precision at an end of its range, which goes no further, though the evidence may still rise
+    beyond. With `exhaustive`, no precision whatever of one point does, but for what lies between
+    the points of a grid; that takes some 40 modes for each of the m candidates.
+
+    A smaller `tol` follows more additions of little promise. Each is worth nothing by itself, but
+    where classes are nearly separated some lead on to other maxima, which may be better or worse,
+    have more points, and take longer.
 
     For N distinct rows of n features, m candidates and k points in use, an action costs O(N k^2),
     one that adds a point O(N m k), beside O(N m n) for the kernel and O(N m) memory. Equal rows
@@ -160,7 +169,7 @@ class RVM(BasisClassifier):
         gamma=None,
         basis=None,
         random_state=0,
-        tol=1e-6,
+        tol=1e-3,
         max_iter=10000,
         scale=True,
         exhaustive=False,
@@ -339,6 +348,13 @@ class Mode:
         """Of the whitened, in the posterior."""
         return cho_solve((self.factor, False), np.eye(len(self.whitened)))
 
+    def without(self, whitened, place):
+        """The whitened, moved to where that at a place is 0, by the least loss in normal terms."""
+        unit = np.zeros(len(whitened))
+        unit[place] = 1
+        bent = dpotrs(self.factor, unit)[0]
+        return whitened - bent * (whitened[place] / bent[place])
+
     def root(self):
         """A matrix that, times its transpose, is the covariance."""
         return solve_triangular(self.factor, np.eye(len(self.whitened)))
@@ -361,6 +377,7 @@ class Model:
 
     def __init__(self, columns, positive, negative):
         self.columns, self.positive, self.negative = columns, positive, negative
+        self.counts = positive + negative
         self.modes = 0
 
     def intercept_alone(self):
@@ -369,26 +386,38 @@ class Model:
 
     def mode(self, chosen, precisions, near):
         """The mode, found from another."""
-        start = np.zeros(len(chosen) + 1)
-        start[0] = near.offset
-        known = dict(zip(near.chosen.tolist(), near.weights, strict=True))
-        start[1:] = [known.get(j, 0.0) for j in chosen.tolist()] * np.sqrt(precisions)
-        return self._mode(chosen, precisions, start)
+        starts = [self._placed(near, near.whitened, chosen, precisions)]
+        for place in np.flatnonzero(~np.isin(near.chosen, chosen)) + 1:
+            # where the others go, in the quadratic model, as this one goes to 0
+            moved = near.without(near.whitened, place)
+            starts.append(self._placed(near, moved, chosen, precisions))
+        return self._mode(chosen, precisions, *starts)
 
-    def _mode(self, chosen, precisions, x):
+    def _placed(self, near, whitened, chosen, precisions):
+        """The whitened of one mode in the units of another, 0 where a column is new."""
+        known = np.zeros(self.columns.shape[1])
+        known[near.chosen] = whitened[1:] / np.sqrt(near.precisions)
+        return np.append(whitened[0], known[chosen] * np.sqrt(precisions))
+
+    def _mode(self, chosen, precisions, *starts):
+        """From the start of the least loss."""
         self.modes += 1
         columns = np.empty((len(self.columns), len(chosen) + 1))
         columns[:, 0] = 1
         columns[:, 1:] = self.columns[:, chosen] / np.sqrt(precisions)
         penalty = np.append(0.0, np.ones(len(chosen)))
+        values = [self._loss(columns @ x) + penalty @ x**2 / 2 for x in starts]
+        value, x = min(values), starts[np.argmin(values)]
         scores = columns @ x
-        value = self._loss(scores) + penalty @ x**2 / 2
         decrement = np.inf
         for _ in range(NEWTON):
             residuals, curvatures, skews = self._slopes(scores)
-            factor = _factor((columns.T * curvatures) @ columns + np.diag(penalty))
+            weighted = columns * np.sqrt(curvatures)[:, None]
+            hessian = weighted.T @ weighted
+            hessian.flat[:: len(x) + 1] += penalty
+            factor = _factor(hessian)
             slope = columns.T @ residuals - penalty * x
-            step = cho_solve((factor, False), slope)
+            step = dpotrs(factor, slope)[0]
             last, decrement = decrement, slope @ step
             if decrement <= SETTLED or last / 4 < decrement <= NEARLY:
                 break
@@ -415,11 +444,13 @@ class Model:
 
     def _loss(self, scores):
         """Minus the log likelihood."""
-        return self.positive @ np.logaddexp(0, -scores) + self.negative @ np.logaddexp(0, scores)
+        sizes = abs(scores)
+        wrong = np.where(scores > 0, self.negative, self.positive)
+        return self.counts @ np.log1p(np.exp(-sizes)) + wrong @ sizes
 
     def _slopes(self, scores):
         one, other = expit(scores), expit(-scores)
-        curvatures = (self.positive + self.negative) * one * other
+        curvatures = self.counts * one * other
         return self.positive * other - self.negative * one, curvatures, curvatures * (other - one)
 
     # ------------------------------------------------------------ changes foretold
@@ -460,11 +491,10 @@ class Model:
 
 def _factor(hessian):
     """Upper Cholesky factor of a matrix that is the identity plus another, but for its corner."""
-    try:
-        factor = cholesky(hessian, check_finite=True)
-    except (np.linalg.LinAlgError, ValueError):
-        factor = None
-    if factor is None or (factor.diagonal()[1:] < 1 - 1e-6).any():
+    factor, failed = dpotrf(hessian)
+    pivots = factor.diagonal()
+    # whatever is not finite spoils the pivots from there on
+    if failed or not np.isfinite(pivots).all() or (pivots[1:] < 1 - 1e-6).any():
         raise SubproblemError(
             "the mode was not found: its Hessian is singular but for rounding; pass another "
             "kernel, or weights of rows that differ less"
@@ -500,12 +530,15 @@ class Search:
         self.counts = dict.fromkeys(["add", "re-estimate", "delete", "refused"], 0)
         self.state, self.steps = model.intercept_alone(), []
         self.status, self.last_gain = "converged", np.inf
+        self.again = {}  # the objective below which a deletion that was refused is worth trying
 
     def run(self):
         from tqdm import tqdm
 
         self.began = time.perf_counter()
-        with tqdm(desc="RVM", unit="action", disable=not self.progress) as self.bar:
+        # matrices are small: more threads take longer, far longer where other programs run
+        single = threadpool_limits(1, "blas")
+        with single, tqdm(desc="RVM", unit="action", disable=not self.progress) as self.bar:
             self._record(np.inf)
             self._by_closed_forms()
             self._by_evidence()
@@ -605,28 +638,34 @@ class Search:
 
     def _by_evidence(self):
         while not self._spent:
-            while self._move_together() and self.last_gain > self.tol and not self._spent:
-                pass  # where a precision has gone as far as it may in one go
+            self._move_together(ROUGH * self.tol)
+            if self._spent or self._delete() or self._add():
+                continue
+            # derivatives vanish where it ends
+            if self._move_together(0.0) and self.last_gain > self.tol:
+                continue
             if not self._spent and not (
-                self._delete(CHEAP)
-                or self._add()
-                or self._delete(np.inf)
-                or (self.exhaustive and self._scan())
+                self._delete(everything=True) or (self.exhaustive and self._scan())
             ):
                 return
         self.status = "max_iter"
 
-    def _move_together(self):
-        """All precisions at once, to a point where no derivative is left; whether it gains."""
+    def _move_together(self, least):
+        """All precisions at once, until steps gain no more than the least; whether they gain.
+
+        If that is 0, as far as rounding allows.
+        """
         if not len(self.state.chosen):
             return False
-        start, met = self.state, {}
+        start, met = self.state, {"last": self.state}
 
         def objective(logs):
-            new = self._try(start.chosen, np.exp(logs))
-            if new is None:
+            try:
+                new = self.model.mode(start.chosen, np.exp(logs), met["last"])
+            except SubproblemError:
                 return np.inf, np.zeros(len(logs))
-            if not met or new.objective < met["best"].objective:
+            met["last"] = new
+            if "best" not in met or new.objective < met["best"].objective:
                 met["best"] = new
             return new.objective, self.model.slopes(new)
 
@@ -638,18 +677,33 @@ class Search:
             jac=True,
             method="L-BFGS-B",
             bounds=ends.T,
-            options={"gtol": 1e-9, "ftol": 1e-15, "maxcor": 30},
+            options={
+                "gtol": 1e-9,
+                "ftol": max(least / max(start.objective, 1), 1e-15),
+                "maxcor": 30,
+            },
         )
         return self._take("re-estimate", met.get("best"))
 
-    def _delete(self, dear):
-        """The first deletion after which the evidence is no smaller, of those not foretold dear."""
+    def _delete(self, everything=False):
+        """The first deletion after which the evidence is no smaller, of all or of the promising.
+
+        Promising is what is foretold to be cheap, unless it was tried and lost more than the
+        evidence has gained since.
+        """
         losses = share(self.state.precisions, *self.model.inside(self.state))
         for place in np.argsort(losses, kind="stable"):
-            if losses[place] > dear:
-                return False
-            if self._take("delete", self._try(*self._without(place))):
+            column = self.state.chosen[place]
+            if not everything:
+                if losses[place] > CHEAP:
+                    return False
+                if self.state.objective > self.again.get(column, np.inf):
+                    continue
+            new = self._try(*self._without(place))
+            if self._take("delete", new):
                 return True
+            lost = np.inf if new is None else new.objective - self.state.objective
+            self.again[column] = self.state.objective - lost
         return False
 
     def _add(self):

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from fsnotes.errors import SubproblemError
-from fsnotes.hinge import balanced, best_offset
+from fsnotes.hinge import balanced, best_offset, remedy
 
 __all__ = ["Margin", "SoftMargin"]
 
@@ -160,7 +160,7 @@ class SoftMargin:
         if not answer.gap <= LARGEST_GAP:
             raise SubproblemError(
                 f"the soft-margin program was not solved: duality gap {answer.gap:.1e}, more than "
-                f"{LARGEST_GAP:g}; pass a smaller C than {C:g}, or columns of similar sizes"
+                f"{LARGEST_GAP:g}. {remedy(C, self.shares, 'columns of similar sizes')}"
             )
         machine, weights = answer.machine, np.zeros(len(sizes))
         weights[live] = parts * machine.direction / length

@@ -1177,12 +1177,84 @@ def test_where_nothing_is_dropped_the_selectors_say_so(model):
 @pytest.mark.parametrize("refit", [True, False])
 def test_where_no_line_gains_nothing_is_selected(model, refit):
     X, y = np.array([[0.0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
-    with pytest.warns(SelectionWarning, match="C=1000 is too small"):
+    with pytest.warns(SelectionWarning, match="no feature is selected: no weights, at any C"):
         machine = clone(model).set_params(C=1000, refit=refit).fit(X, y)
     assert not machine.coef_.any() and machine.intercept_ == [0]
-    with pytest.warns(SelectionWarning, match="n_features=1, but only 0 have a weight"):
+    with pytest.warns(SelectionWarning, match="n_features=1, but no weights, at any C.*; 0 are r"):
         machine = clone(model).set_params(n_features=1, refit=refit).fit(X, y)
     assert not machine.coef_.any()
+
+
+def useless(seed):
+    """Rows on which no weights have a smaller loss than none, since one class is heavy."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    X[:3] *= 0.1
+    return X, np.append(np.ones(3, dtype=int), np.zeros(57, dtype=int))
+
+
+@each_selecting
+def test_where_a_heavy_class_leaves_no_gain_rounding_is_no_weight(model):
+    for seed in range(5):
+        X, y = useless(seed)
+        assert np.isclose(least_of_all(X, 2 * y - 1), 6)
+        for refit in (True, False):
+            model = clone(model).set_params(C=10, refit=refit, n_features=None)
+            with pytest.warns(SelectionWarning, match="no feature is selected: no weights, at any"):
+                machine = clone(model).fit(X, y)
+            assert not machine.coef_.any() and np.isclose(machine.objective_, 60)
+            with pytest.warns(SelectionWarning, match="n_features=1, but no weights, at any C"):
+                assert clone(model).set_params(n_features=1).fit(X, y).n_selected_ == 0
+            # where all collapses, rows of weight 2 are two rows in the objective, too
+            double = quiet(clone(model), np.repeat(X, 2, axis=0), np.repeat(y, 2))
+            weighted = quiet(clone(model), X, y, sample_weight=2.0)
+            assert weighted.objective_ == double.objective_
+
+
+def least_of_all(X, signs):
+    """Sum of hinge losses that no machine gets below, by a general method."""
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    loss = cp.sum(cp.pos(1 - cp.multiply(signs, X @ w + b)))
+    return cp.Problem(cp.Minimize(loss)).solve(solver=cp.CLARABEL)
+
+
+def test_a_refit_that_drops_what_was_selected_says_so():
+    found = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(16, 7)), np.arange(16) % 3 == 0
+        raw = quiet(SVMRanking(C=16, n_features=1, refit=False), X, y)
+        assert raw.n_selected_ == 1
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            machine = SVMRanking(C=16, n_features=1).fit(X, y)
+        if machine.n_selected_ == 0:
+            words = "the refit has a weight for 0 of them, and refit=False for 1; 0 are returned"
+            assert words in str(caught[0].message) and len(caught) == 1
+            found += 1
+        else:
+            assert not caught
+    assert found >= 2
+
+
+@each_stepping
+def test_no_larger_price_is_asked_for_than_is_allowed(model):
+    X, y = make_instance(0)
+    for C, asked in ((1e6, False), (1e5, True)):
+        with pytest.warns(SelectionWarning, match="is too small") as seen:
+            clone(model).set_params(C=C).fit(X, y, sample_weight=1e-12)
+        assert ("a larger C" in str(seen[0].message)) == asked
+        assert "n_features=" in str(seen[0].message)
+
+
+@each_selecting
+def test_heavy_rows_that_are_the_cause_are_named(model):
+    X, y = make_instance(0)
+    with pytest.raises(SubproblemError, match="Pass a smaller sample_weight: a row weighs") as seen:
+        clone(model).fit(X, y, sample_weight=1e300)
+    assert "smaller C" not in str(seen.value)
+    # dear errors are no rounding
+    assert quiet(clone(model), X, y, sample_weight=1e10).n_selected_ >= 1
 
 
 @each_selecting

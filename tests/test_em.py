@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import re
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -496,7 +497,9 @@ def test_where_no_line_gains_no_price_selects():
     X, y = np.array([[0.0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
     for start in ("large_C", "identity"):
         for refit in (True, False):
-            with pytest.warns(SelectionWarning, match="C=1000 is too small"):
+            with pytest.warns(
+                SelectionWarning, match="no feature is selected: no weights, at any C"
+            ):
                 machine = ZeroNormSVM(C=1000, start=start, refit=refit).fit(X, y)
             assert not machine.coef_.any() and np.isclose(machine.objective_, 4000)
 
@@ -628,6 +631,58 @@ def test_fewer_features_than_asked_for():
             [0, 1, 0, 1] * 2,
         )
     assert found.n_selected_ < 4
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_where_no_machine_has_so_many_the_most_are_returned(refit):
+    for seed in range(8):
+        X = np.random.default_rng(seed).integers(0, 3, (40, 8)).astype(float)
+        y = (X[:, 0] > 0).astype(int)
+        with pytest.warns(SelectionWarning, match="n_features=3, but only . have a weight in the"):
+            machine = ZeroNormSVM(n_features=3, refit=refit).fit(X, y)
+        assert 1 <= machine.n_selected_ < 3 and machine.support_[0]
+        assert machine.score(X, y) == 1
+
+
+def test_a_heavy_class_leaves_no_weight_to_rounding():
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(60, 2))
+        X[:3] *= 0.1
+        y = np.append(np.ones(3, dtype=int), np.zeros(57, dtype=int))
+        assert np.isclose(Losses(*scaled(X, y))((0, 1))[0], 6)
+        for options in ({}, {"refit": False}, {"start": "identity", "refit": False}):
+            for size, words in ((None, "no feature is selected: no"), (1, "n_features=1, but no")):
+                with pytest.warns(SelectionWarning, match=words + " weights, at any C"):
+                    machine = ZeroNormSVM(C=10, n_features=size, **options).fit(X, y)
+                assert machine.n_selected_ == 0 and np.isclose(machine.objective_, 60)
+
+
+def test_a_refit_that_gains_nothing_has_no_weight():
+    """As that of `SVMRanking`, which is of least norm."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(16, 5)), np.arange(16) % 4 == 0
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            machine = ZeroNormSVM(C=16, n_features=1).fit(X, y)
+        if np.isclose(machine.objective_ - machine.n_selected_, 16 * 8, rtol=1e-9):
+            assert machine.n_selected_ == 0
+            assert "refit has a weight for 0 of them, and refit=False for 1" in str(
+                caught[0].message
+            ) or "at any C" in str(caught[0].message)
+            found += 1
+        else:
+            assert machine.n_selected_ == 1 and not caught
+    assert found >= 1
+
+
+def test_no_price_above_the_largest_is_asked_for():
+    X, y = make_instance(0)
+    for C, asked in ((1e6, False), (1e5, True)):
+        with pytest.warns(SelectionWarning, match="is too small.*n_features=") as seen:
+            ZeroNormSVM(C=C).fit(X, y, sample_weight=1e-12)
+        assert ("a larger C" in str(seen[0].message)) == asked
 
 
 def test_one_informative_feature_is_found():

@@ -12,6 +12,7 @@ import pytest
 from conftest import BAD_DATA, GOOD, LABELS, least_loss
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC
@@ -285,7 +286,7 @@ def test_labels_do_not_enter_the_two_norm():
 
 def test_a_two_norm_asks_for_a_kernel_that_has_one():
     X, y, *_ = small(0)
-    for kernel in ("sigmoid", lambda a, b: float(a @ a - b @ b), lambda a, b: -float(a @ b)):
+    for kernel in ("sigmoid", lambda a, b: -float(a @ b)):
         with pytest.raises(ValueError, match="^C0= asks for the two-norm.*pass C0=0"):
             SparseKernelSVM(kernel=kernel, gamma=2.0, C0=0.1).fit(X, y)
     assert len(quiet(SparseKernelSVM(kernel="sigmoid", C=3.0), X, y).support_)
@@ -318,6 +319,76 @@ def test_the_refit_is_the_best_machine_of_its_points(C0):
         assert np.isclose(machine.objective_, wanted(machine, X, y), rtol=1e-9)
         found += 1
     assert found > 5
+
+
+def test_the_refit_is_never_worse_and_its_gap_is_its_own():
+    verified, better = 0, 0
+    for seed in (0, 3, 4, 6, 8, 10, 12, 13, 14, 17):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(30, 1)), (rng.random(30) > 0.5).astype(int)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            machine = SparseKernelSVM(C=20).fit(X, y)
+            plain = SparseKernelSVM(C=20, refit=False).fit(X, y)
+        assert machine.objective_ <= plain.objective_ * (1 + 1e-9)
+        assert set(machine.support_) <= set(plain.support_)
+        better += machine.objective_ < plain.objective_ * (1 - 1e-3)
+        gap = machine.result_.duality_gap
+        said = [str(w.message) for w in caught if "not verified:" in str(w.message)]
+        assert (gap > 1e-6) == (len(said) == 1)
+        if gap > 1e-6:
+            assert f"not verified: duality gap {gap:.1e}" in said[0]
+            assert all(w.filename == __file__ for w in caught)
+            continue
+        columns = machine._columns(X, plain.support_)
+        best = best_loss(columns, 2.0 * y - 1)
+        assert np.isclose((machine.objective_ - len(machine.support_)) / 20, best, rtol=2e-6)
+        verified += 1
+    assert verified >= 6 and better >= 5
+
+
+def best_loss(columns, signs):
+    """Least sum of hinge losses, by a general method."""
+    N, k = columns.shape
+    margins = np.hstack([columns, np.ones((N, 1))]) * signs[:, None]
+    found = linprog(
+        np.append(np.zeros(k + 1), np.ones(N)),
+        -np.hstack([margins, np.eye(N)]),
+        -np.ones(N),
+        bounds=[(None, None)] * (k + 1) + [(0, None)] * N,
+        method="highs",
+    )
+    return found.fun
+
+
+def test_kernels_that_are_none_are_named():
+    X, y, *_ = small(0)
+    X = np.column_stack([X, X[:, :1] ** 2])
+    for options in ({}, {"C0": 0.1}):
+        with pytest.raises(ValueError, match="^kernel=.* is not symmetric.*pass a kernel with k"):
+            SparseKernelSVM(kernel=lambda a, b: a[0] * b[1] - a[1] * b[0], **options).fit(X, y)
+        with pytest.raises(ValueError, match="^kernel=.* has values up to .*overflow; divide"):
+            SparseKernelSVM(kernel=lambda a, b: 1e200 * (a @ b), **options).fit(X, y)
+    with pytest.raises(SubproblemError, match="pass a smaller C0, or divide the kernel"):
+        SparseKernelSVM(kernel=lambda a, b: 1e40 * (a @ b), C0=1.0).fit(X, y)
+    for value, kind in (("x", "str"), (X[0], "ndarray"), (1j, "complex"), ([1, [2]], "list")):
+        with pytest.raises(TypeError, match=f"^kernel=.* gives {kind} for two rows; pass a func"):
+            SparseKernelSVM(kernel=lambda a, b, value=value: value).fit(X, y)
+    with pytest.raises(TypeError, match=r"^basis=\[1, \[2, 3\]\]; pass None"):
+        SparseKernelSVM(basis=[1, [2, 3]]).fit(X, y)
+    with pytest.raises(ValueError, match="^sample_weight contains NaN"):
+        SparseKernelSVM().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 1, np.nan, 1))
+
+
+def test_rows_of_both_labels_ask_for_no_larger_price():
+    X, y, *_ = small(0)
+    X, y = np.vstack([X, X]), np.repeat([0, 1], len(X))
+    for options in ({}, {"refit": False}, {"C0": 0.1}, {"C": 1e6}):
+        words = line_of(lambda options=options: SparseKernelSVM(**options).fit(X, y))
+        assert words == (
+            "no point is selected: no weights, at any C, have smaller hinge losses than none; "
+            "pass another kernel or gamma"
+        )
 
 
 def test_two_has_nothing_to_refit():
@@ -528,7 +599,7 @@ def test_rows_that_are_all_equal(options):
         machine = SparseKernelSVM(**options).fit(np.ones((5, 2)), [0, 1, 1, 1, 0])
     words = [str(w.message) for w in caught]
     assert any("constant features" in w for w in words)
-    assert any("too small to select a point" in w for w in words)
+    assert any("no point is selected: no weights, at any C" in w for w in words)
     assert len(machine.support_) == 0 and machine.objective_ == 4
     assert (machine.predict(np.zeros((3, 2))) == 1).all()
 
@@ -678,10 +749,15 @@ def test_a_step_that_is_not_verified_is_not_taken(monkeypatch, C0):
     assert machine.result_.status == "stalled" and machine.n_iter_ == 3
     assert np.isclose(machine.objective_, wanted(machine, X, y))
     calls.clear()
-    with pytest.raises(SubproblemError, match="refit.*no answer.*refit=False"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            SparseKernelSVM(**options).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if C0 == 0:  # the linear program is left
+            refitted = SparseKernelSVM(**options).fit(X, y)
+            assert refitted.objective_ <= machine.objective_
+            assert refitted.result_.duality_gap <= 1e-6
+        else:
+            with pytest.raises(SubproblemError, match="refit.*no answer.*refit=False"):
+                SparseKernelSVM(**options).fit(X, y)
     calls.extend([0] * 3)
     with pytest.raises(SubproblemError, match="no answer"):
         SparseKernelSVM(**options).fit(X, y)

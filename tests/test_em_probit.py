@@ -850,6 +850,24 @@ def test_a_collapse_is_said(kernel):
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("prior", ["laplace", "jeffreys"])
+def test_rows_of_both_labels_ask_for_no_other_prior(prior, kernel):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X, y = np.vstack([X, X]), np.repeat([0, 1], 30)
+    with pytest.warns(SelectionWarning, match="selected: no weights, of any prior, make") as seen:
+        machine = ProbitEM(prior=prior, kernel=kernel).fit(X, y)
+    assert machine.n_selected_ == 0 and len(seen) == 1
+    assert "alpha" not in str(seen[0].message)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_weights_that_are_no_numbers_are_named(kernel):
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match="^sample_weight contains NaN"):
+        ProbitEM(kernel=kernel).fit(X, y, sample_weight=np.append(np.nan, np.ones(19)))
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
 def test_too_few_steps_are_said(kernel):
     X, y = load("sonar", return_X_y=True)
     for options in ({}, {"solver": "em"}, {"prior": "laplace", "alpha": 0.01}):
