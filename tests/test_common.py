@@ -66,6 +66,7 @@ def test_few_failures_are_expected():
 # nothing else of warnings
 @pytest.mark.filterwarnings("ignore::fsnotes.errors.TrivialBoundWarning")
 @pytest.mark.filterwarnings("ignore:C=.* is too small to select a")
+@pytest.mark.filterwarnings("ignore:no (feature|point) is selected")
 @pytest.mark.filterwarnings("ignore:none of .* is dropped")
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=failures_of)
@@ -76,6 +77,7 @@ def test_scikit_learns_checks(estimator, check):
 # one of them predicts from an array after a fit to a frame; others have no signal to select by
 @pytest.mark.filterwarnings("ignore:X .* feature names")
 @pytest.mark.filterwarnings("ignore:C=.* is too small to select a")
+@pytest.mark.filterwarnings("ignore:no (feature|point) is selected")
 @pytest.mark.filterwarnings("ignore:none of .* is dropped")
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @each_selector
