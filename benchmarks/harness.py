@@ -63,7 +63,7 @@ def report(comparisons, quick):
         failed = theirs < floor * ours
         slow += [comparison.name] * failed
         label = f"{comparison.name} / {comparison.yardstick}"
-        line = f"{label:{width}}  {ours:10.4g}  {theirs:10.4g}  {theirs / ours:7.1f}  {floor:g}"
+        line = f"{label:{width}}  {ours:10.4g}  {theirs:10.4g}  {theirs / ours:7.2f}  {floor:g}"
         print(line + ("  BELOW" if failed else ""), flush=True)
     return slow
 

@@ -23,7 +23,7 @@ from fsnotes.reweighting import (
     beyond_rounding,
     heaviest,
 )
-from fsnotes.rows import RowClassifier, distinct
+from fsnotes.rows import RowClassifier, merged
 from fsnotes.surrogates import Exponential
 
 __all__ = ["AROM", "FSV", "GreedyMPM", "L1SVM", "SVMRanking"]
@@ -105,7 +105,7 @@ class L1SVM(RowClassifier):
         check_bool("scale", self.scale)
 
     def _fit(self, X, positive, weights):
-        X, positive, weights = distinct(X, positive, weights)
+        X, positive, weights = merged(X, positive, weights)
         used, unit, center = self._prepared(X, positive, weights)
         costs = np.ones(len(used)) if self.scale else 1 / unit
         Z = (X[:, used] - center[used]) / unit
@@ -181,7 +181,7 @@ class HingeSelector(RowClassifier):
         check_bool("scale", self.scale)
 
     def _fit(self, X, positive, weights):
-        X, positive, weights = distinct(X, positive, weights)
+        X, positive, weights = merged(X, positive, weights)
         used, _, center = self._prepared(X, positive, weights)
         center = center[used]
         rows = Rows.measured(X, positive, weights, used, center, self.scale_[used])

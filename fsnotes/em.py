@@ -20,7 +20,7 @@ from fsnotes.reweighting import (
     descending,
     heaviest,
 )
-from fsnotes.rows import RowClassifier, distinct
+from fsnotes.rows import RowClassifier, merged
 
 __all__ = ["ZeroNormSVM"]
 
@@ -28,9 +28,9 @@ BELOW = (1 / 2, 1 / 4)  # times C, where the search for a support goes on
 SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal penalties search
 NEARLY = 0.99  # a margin that is lengthened to 1
 HARD = 1e8  # a price of errors that allows none, where there need be none
-ORDERING = 8  # columns that tell most rows apart
 REFINEMENTS = 3  # of multipliers, where weights are large
 GAP = 1e-6  # relative duality gap of an answer that counts as verified
+SAME = 1e-9  # of a row's loss, a difference that may be rounding
 
 
 class ZeroNormSVM(RowClassifier):
@@ -55,8 +55,10 @@ class ZeroNormSVM(RowClassifier):
         the refit does.
     n_features : int, optional
         Select exactly so many: the steps end before fewer are left, and of those left the
-        heaviest are taken. Where no machine on the way has so many, or the refit has no weight
-        for some of them, there are fewer, and a warning says why.
+        heaviest are taken. With `refit`, so are the heaviest of each machine on the way; the set of
+        least loss is returned, and of several that are as good, as where rows can be separated,
+        that of the widest margin. Where no machine on the way has so many, or the refit has no
+        weight for some of them, there are fewer, and a warning says why.
     start : {"large_C", "identity"}, default="large_C"
         Begin at 1024 C, where many features pay, and lower it in stages, with `n_features` until
         few enough are left; or begin at C, with equal penalties, as published, which may end
@@ -164,7 +166,7 @@ class ZeroNormSVM(RowClassifier):
         check_bool("scale", self.scale)
 
     def _fit(self, X, positive, weights):
-        X, positive, weights = _merged(X, positive, weights)
+        X, positive, weights = merged(X, positive, weights)
         used, _, center = self._prepared(X, positive, weights)
         center = center[used]
         rows = Rows.measured(X, positive, weights, used, center, self.scale_[used])
@@ -258,7 +260,8 @@ class ZeroNormSVM(RowClassifier):
                     break
                 found = Candidate(rows, self.C, chain.solve(chosen))
                 pays = min(pays, (found.pays_from(), found.size))
-                if found.objective < best.objective:
+                # of sets that are as good but for rounding, the one met last
+                if found.objective < (1 - NO_LESS) * best.objective:
                     best = found
         if best.size:
             best = program.fewer(best)
@@ -284,13 +287,18 @@ class ZeroNormSVM(RowClassifier):
         else:
             met = [np.count_nonzero(weights) for run in runs for _, weights in run.visited]
             size = min(size, max(met, default=0))
-            sets = dict.fromkeys(s for run in runs for s in run.supports_of(size) if s)
-            machines = [Candidate(rows, self.C, program.chain().solve(np.array(s))) for s in sets]
             # a machine may have zeros, its set has not
-            weights = np.zeros(rows.n_features)
-            if machines:
-                best = min(range(len(machines)), key=lambda k: machines[k].hinge)
-                weights = program.widest(machines[best], np.array(list(sets)[best]))
+            sets = dict.fromkeys(s for run in runs for s in run.supports_of(size) if s)
+            sets = [np.array(s) for s in sets]
+            machines = [Candidate(rows, self.C, program.chain().solve(s)) for s in sets]
+            most = min((machine.hinge for machine in machines), default=0) + SAME * rows.count
+            tied = [k for k, machine in enumerate(machines) if machine.hinge <= most]
+            widest = [program.widest(machines[k], sets[k]) for k in tied]
+            weights = min(
+                widest,
+                key=lambda w: (-np.count_nonzero(w), w @ w),
+                default=np.zeros(rows.n_features),
+            )
         found = np.count_nonzero(weights)
         if found < self.n_features:
             self._warn_of_fewer(rows, found, np.count_nonzero(as_they_end))
@@ -342,16 +350,6 @@ class ZeroNormSVM(RowClassifier):
             f"features + C (sum of hinge losses): {self.objective_:.6g} at C={self.C:g}",
             "no promise for new data",
         ]
-
-
-def _merged(X, positive, weights):
-    """Equal rows as one, as `distinct`, of which a few columns know the order of most data."""
-    columns = X[:, -ORDERING:]
-    order = np.lexsort(columns.T)
-    columns = columns[order]
-    if (columns[1:] != columns[:-1]).any(axis=1).all():
-        return X[order], positive[order], weights[order]
-    return distinct(X, positive, weights)
 
 
 def flattest(rows, C):
@@ -415,9 +413,13 @@ class Unpenalized:
             chain = self.chain()
             chain.solve(chosen)
             losses = np.array([chain.loss_without(j) for j in chosen])
-            left = np.delete(chosen, losses.argmin())
-            found = Candidate(best.rows, best.C, self.chain().solve(left))
-            if found.objective >= best.objective:
+            least = np.flatnonzero(losses <= losses.min() + SAME * self.rows.count)
+            if len(least) > 1:
+                # as where rows can be separated: the lightest where the margin is widest
+                sizes = abs((self.least(chosen, best.C) or best).weights[chosen[least]])
+                least = least[sizes.argmin()]
+            found = Candidate(best.rows, best.C, self.chain().solve(np.delete(chosen, least)))
+            if found.objective >= (1 - NO_LESS) * best.objective:
                 break
             best = found
         return best
@@ -430,7 +432,7 @@ class Unpenalized:
         rows = self.rows
         if candidate.hinge >= (1 - NO_LESS) * rows.hinge_of_nothing():
             candidate = Candidate(rows, candidate.C, np.zeros(rows.n_features))
-        elif candidate.hinge <= 1e-9 * rows.count or candidate.size < len(chosen):
+        elif candidate.hinge <= SAME * rows.count or candidate.size < len(chosen):
             found = self.least(chosen, candidate.C)
             if found is not None and found.hinge <= candidate.hinge + 1e-8 * rows.count:
                 candidate = found
@@ -455,10 +457,11 @@ class Unpenalized:
         chain = self.chain()
         chain.solve(chosen)
         lack = candidate.C * max(candidate.hinge - chain.bound(candidate), 0.0)
-        self.gap = float(lack / candidate.objective) if lack > 0 else 0.0
-        if not self.gap <= GAP:
+        gap = float(lack / candidate.objective) if lack > 0 else 0.0
+        self.gap = max(self.gap, gap)
+        if not gap <= GAP:
             raise SubproblemError(
-                f"the refit was not solved: duality gap {self.gap:.1e}, more than {GAP:g}; pass a "
+                f"the refit was not solved: duality gap {gap:.1e}, more than {GAP:g}; pass a "
                 f"smaller C than {candidate.C:g}, scale=True or refit=False"
             )
 

@@ -24,6 +24,13 @@ def check_kernel(kernel, gamma, *, optional=False):
         check_real("gamma", gamma, 0, open_at=0)
 
 
+def amid(points):
+    """Mean of points, of a constant column exactly its value."""
+    with np.errstate(over="ignore"):
+        means = points.mean(axis=0)
+    return np.clip(means, points.min(axis=0), points.max(axis=0))
+
+
 class KernelClassifier(BinaryClassifier):
     """A sum of kernel functions at some of the training points.
 
@@ -76,7 +83,7 @@ class KernelClassifier(BinaryClassifier):
         counted = np.flatnonzero(weights)
         points = np.sort(counted[np.unique(X[counted], axis=0, return_index=True)[1]])
         # distances do not depend on the origin, but their rounding does
-        self._origin = X[points].mean(axis=0) if self.kernel in SHIFT_INVARIANT else 0.0
+        self._origin = amid(X[points]) if self.kernel in SHIFT_INVARIANT else 0.0
         return X, y, sample_weight, points
 
     def _columns(self, X, points):

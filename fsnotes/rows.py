@@ -7,7 +7,9 @@ import numpy as np
 from fsnotes.base import SparseClassifier
 from fsnotes.moments import ClassMoments
 
-__all__ = ["RowClassifier", "check_no_nan", "counted", "distinct", "first_of_equals"]
+__all__ = ["RowClassifier", "check_no_nan", "counted", "distinct", "first_of_equals", "merged"]
+
+ORDERING = 8  # columns that tell most rows apart
 
 
 class RowClassifier(SparseClassifier):
@@ -82,6 +84,16 @@ def distinct(X, positive, weights):
     new = np.append(True, (X[1:] != X[:-1]).any(axis=1) | (positive[1:] != positive[:-1]))
     weights = np.bincount(np.cumsum(new) - 1, weights[order])
     return X[new], positive[new], weights
+
+
+def merged(X, positive, weights):
+    """The same as `distinct`, in less time where a few columns know the order, as in most data."""
+    columns = X[:, -ORDERING:]
+    order = np.lexsort(columns.T)
+    columns = columns[order]
+    if (columns[1:] != columns[:-1]).any(axis=1).all():
+        return X[order], positive[order], weights[order]
+    return distinct(X, positive, weights)
 
 
 def first_of_equals(vectors):

@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fsnotes import L1SVM, ZeroNormSVM, em, hinge, load, make_instance, make_wide, reweighting
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.literal import zero_norm_svm
+from fsnotes.rows import distinct, merged
 from fsnotes.svm import SoftMargin
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
@@ -420,6 +421,30 @@ def test_exactly_so_many_features(refit, start):
         assert machine.score(X, y) > (0.9 if size >= 5 else 0.6)
 
 
+def test_of_sets_without_losses_that_of_the_widest_margin_is_taken(monkeypatch):
+    """Which of them has the least by rounding is chance."""
+    for seed in range(5):
+        X, y = make_wide(40, 300, seed=seed)
+        met = {}
+        true = em.Unpenalized.widest
+
+        def widest(program, candidate, chosen, true=true, met=met):
+            weights = true(program, candidate, chosen)
+            met[tuple(chosen)] = np.linalg.norm(weights)
+            return weights
+
+        with monkeypatch.context() as patch:
+            patch.setattr(em.Unpenalized, "widest", widest)
+            machine = ZeroNormSVM(n_features=15).fit(X, y)
+        assert machine.objective_ == machine.n_selected_ == 15 and len(met) > 3
+        norm = np.linalg.norm(machine.coef_ * machine.scale_)
+        assert np.isclose(norm, min(met.values()), rtol=1e-9)
+        assert min(met, key=met.get) == tuple(np.flatnonzero(machine.support_))
+        # one of the sets met is that of the weights as they end
+        ends = ZeroNormSVM(n_features=15, refit=False).fit(X, y).support_
+        assert norm <= met[tuple(np.flatnonzero(ends))]
+
+
 def test_the_price_is_lowered_until_few_enough_are_left():
     X, y = load("sonar", return_X_y=True)
     for refit in (True, False):
@@ -536,6 +561,18 @@ def test_units_order_and_labels_do_not_matter(start, refit):
         )
 
 
+@pytest.mark.parametrize("options", [{}, {"start": "identity"}, {"n_features": 8}], ids=str)
+def test_where_rows_can_be_separated_the_order_of_columns_does_not_matter(options):
+    """Many sets have no loss but for rounding, which is another in another order."""
+    for seed in range(12):
+        X, y = make_wide(40, 120, seed=seed)
+        columns = np.random.default_rng(seed).permutation(X.shape[1])
+        machine = ZeroNormSVM(C=2, **options).fit(X, y)
+        moved = ZeroNormSVM(C=2, **options).fit(X[:, columns], y)
+        assert machine.objective_ == machine.n_selected_
+        assert np.array_equal(moved.support_, machine.support_[columns])
+
+
 def test_units_matter_where_they_are_not_scaled():
     X, y = load("pima", return_X_y=True)
     grown = X * np.where(np.arange(8) == 3, 1000.0, 1)
@@ -586,18 +623,19 @@ def test_a_weight_is_a_number_of_rows(refit):
 def test_equal_rows_are_merged_whichever_columns_differ():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (60, 12)).astype(float)
-    y = rng.integers(0, 2, 60)
-    for n_equal in (0, 4, 11):
-        table = X.copy()
-        table[:, len(X[0]) - n_equal :] = 7.0
-        rows, positive, weights = em._merged(table, y == 1, np.ones(60))
+    y, ones = rng.integers(0, 2, 60), np.ones(60)
+    for n_equal in (None, 0, 4, 11):
+        table = X.copy() if n_equal is not None else rng.normal(size=X.shape)
+        table[:, len(X[0]) - (n_equal or 0) :] = 7.0
+        rows, positive, weights = merged(table, y == 1, ones)
         known = np.unique(np.column_stack([table, y]), axis=0, return_counts=True)
         assert weights.sum() == 60 and len(rows) == len(known[0])
         found = np.column_stack([rows, positive, weights])
         again = np.column_stack(known)
         assert np.array_equal(found[np.lexsort(found.T)], again[np.lexsort(again.T)])
+        assert all(map(np.array_equal, (rows, positive, weights), distinct(table, y == 1, ones)))
         order = rng.permutation(60)
-        moved = em._merged(table[order], (y == 1)[order], np.ones(60))
+        moved = merged(table[order], (y == 1)[order], ones)
         assert all(map(np.array_equal, moved, (rows, positive, weights)))
 
 
