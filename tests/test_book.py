@@ -100,7 +100,11 @@ def listen(page):
 
     page.on("console", lambda m: note("console", m.text) if m.type == "error" else None)
     page.on("pageerror", lambda error: note("script", error))
-    page.on("requestfailed", lambda r: note("failed request", r.url))
+    # what the browser gives up as the page is left has not failed
+    page.on(
+        "requestfailed",
+        lambda r: note("failed request", r.url) if r.failure != "net::ERR_ABORTED" else None,
+    )
     page.on("response", lambda r: note(f"status {r.status}", r.url) if r.status >= 400 else None)
     page.on("request", lambda r: note("outside request", r.url) if is_outside(r.url) else None)
 
@@ -219,6 +223,7 @@ def check_targets_are_large_enough(page):
     append('<input style="width: 44px; height: 44px">'),
     append('<p style="color: #999">pale</p>'),
     append('<p style="background: #777">on grey</p>'),
+    "document.querySelectorAll('pre span.n')[9].style.color = '#ddd'",
 )
 def check_axe_finds_nothing(page):
     page.evaluate(f"window.axe || (() => {{ {AXE} }})()")
