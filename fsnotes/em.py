@@ -29,6 +29,7 @@ SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal pena
 NEARLY = 0.99  # a margin that is lengthened to 1
 HARD = 1e8  # a price of errors that allows none, where there need be none
 REFINEMENTS = 3  # of multipliers, where weights are large
+EXCHANGED = 5  # features tried in the place of one
 GAP = 1e-6  # relative duality gap of an answer that counts as verified
 SAME = 1e-9  # of a row's loss, a difference that may be rounding
 
@@ -55,9 +56,10 @@ class ZeroNormSVM(RowClassifier):
         the refit does.
     n_features : int, optional
         Select exactly so many: the steps end before fewer are left, and of those left the
-        heaviest are taken. With `refit`, so are the heaviest of each machine on the way; the set of
-        least loss is returned, and of several that are as good, as where rows can be separated,
-        that of the widest margin. Where no machine on the way has so many, or the refit has no
+        heaviest are taken. With `refit`, so are the heaviest of each machine on the way; of the set
+        of least loss each feature is exchanged for another as long as this lowers the loss, and of
+        several that are as good, as where rows can be separated, that of the widest margin is
+        returned. Where no machine on the way has so many, or the refit has no
         weight for some of them, there are fewer, and a warning says why.
     start : {"large_C", "identity"}, default="large_C"
         Begin at 1024 C, where many features pay, and lower it in stages, with `n_features` until
@@ -107,9 +109,9 @@ class ZeroNormSVM(RowClassifier):
     or, if rows are more than features, O(N k^2) for each of its own steps, beside O(N n) for
     units. Equal rows are one row, of the sum of their weights. The search takes ten stages, or
     seven runs, and a linear program of N variables for each support that is small enough to pay;
-    then k of them for each of the k features of the best that is dropped. Of several machines of
-    the support with the same loss, as where rows can be separated, the refit returns that of the
-    widest margin.
+    then k of them for each of the k features of the best that is dropped, or, with `n_features`,
+    about 5 k for each that is exchanged. Of several machines of the support with the same loss, as
+    where rows can be separated, the refit returns that of the widest margin.
 
     Where weights have settled, each that is left meets ``w_j sum_i a_i y_i x_ij = 2``, with the
     multipliers a from 0 to C: leaving any k of them out would cost at least 2 k in hinge losses,
@@ -291,8 +293,13 @@ class ZeroNormSVM(RowClassifier):
             sets = dict.fromkeys(s for run in runs for s in run.supports_of(size) if s)
             sets = [np.array(s) for s in sets]
             machines = [Candidate(rows, self.C, program.chain().solve(s)) for s in sets]
-            most = min((machine.hinge for machine in machines), default=0) + SAME * rows.count
-            tied = [k for k, machine in enumerate(machines) if machine.hinge <= most]
+            least = min((machine.hinge for machine in machines), default=0)
+            if least > SAME * rows.count:
+                k = min(range(len(machines)), key=lambda k: machines[k].hinge)
+                sets.append(program.exchanged(machines[k], sets[k]))
+                machines.append(Candidate(rows, self.C, program.chain().solve(sets[-1])))
+                least = machines[-1].hinge
+            tied = [k for k, m in enumerate(machines) if m.hinge <= least + SAME * rows.count]
             widest = [program.widest(machines[k], sets[k]) for k in tied]
             weights = min(
                 widest,
@@ -423,6 +430,30 @@ class Unpenalized:
                 break
             best = found
         return best
+
+    def exchanged(self, best, chosen):
+        """Features each exchanged for another, as long as one exchange lowers the loss.
+
+        Of the others those are tried that the multipliers without the feature ask for most.
+        """
+        rows, turn, kept = self.rows, 0, 0
+        while kept < len(chosen) and best.hinge > SAME * rows.count:
+            rest = np.delete(chosen, turn)
+            chain = self.chain()
+            chain.solve(rest)
+            pulls = abs(rows.Z.T @ (chain.model.columns() * rows.signs))
+            pulls[chosen] = -1
+            others = np.argsort(-pulls, kind="stable")[: min(EXCHANGED, len(pulls) - len(chosen))]
+            sets = [np.sort(np.append(rest, other)) for other in others]
+            found = [Candidate(rows, best.C, self.chain().solve(s)) for s in sets]
+            k = min(range(len(found)), key=lambda k: found[k].hinge, default=None)
+            if k is not None and found[k].hinge < best.hinge - SAME * rows.count:
+                best, chosen, kept = found[k], sets[k], 0
+                turn = int(np.searchsorted(chosen, others[k]))
+            else:
+                kept += 1
+            turn = (turn + 1) % len(chosen)
+        return chosen
 
     def widest(self, candidate, chosen):
         """Weights of least loss on the chosen features; of several, those of least norm.

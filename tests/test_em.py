@@ -421,6 +421,23 @@ def test_exactly_so_many_features(refit, start):
         assert machine.score(X, y) > (0.9 if size >= 5 else 0.6)
 
 
+def test_features_are_exchanged_as_long_as_that_lowers_the_loss(monkeypatch):
+    """Of 30 pairs of features most are then the best of all pairs."""
+    best = before = 0
+    for seed in range(30):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        pairs, losses = itertools.combinations(range(Z.shape[1]), 2), Losses(Z, signs)
+        least = min(losses(pair)[0] for pair in pairs)
+        found = ZeroNormSVM(C=1, n_features=2).fit(X, y).objective_ - 2
+        with monkeypatch.context() as patch:
+            patch.setattr(em, "EXCHANGED", 0)
+            without = ZeroNormSVM(C=1, n_features=2).fit(X, y).objective_ - 2
+        assert least - 1e-7 <= found <= without + 1e-7
+        best, before = best + (found <= least + 1e-7), before + (without <= least + 1e-7)
+    assert best >= 25 and best > before
+
+
 def test_of_sets_without_losses_that_of_the_widest_margin_is_taken(monkeypatch):
     """Which of them has the least by rounding is chance."""
     for seed in range(5):
