@@ -1,13 +1,14 @@
 """The problems as printed, against computations that share nothing with them."""
 
 import ast
+import itertools
 import sys
 from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 from fsnotes import literal
 
@@ -401,3 +402,408 @@ def test_algorithm1_ends_within_epsilon_and_begins_anew(monkeypatch):
     asked.clear()
     literal.algorithm1(0, 0, 0, 0, 0.5, 1, steps=2, epsilon=0.3)
     assert len(asked) == 4
+
+
+def draw_twins(seed, n=3, rows=(7, 9)):
+    """Samples of the positive and of the negative class, and prices."""
+    rng = np.random.default_rng(seed)
+    shift, scale1, scale2 = rng.normal(size=n), *rng.uniform(0.2, 1, size=(2, n))
+    A1 = rng.normal(size=(rows[0], n)) * scale1 + shift
+    A2 = rng.normal(size=(rows[1], n)) * scale2 - shift
+    c_fit, c_hinge = 10 ** rng.uniform(-0.5, 0.5, size=2), 10 ** rng.uniform(0, 1, size=2)
+    return A1, A2, c_fit, c_hinge
+
+
+def rbf(rows, points):
+    return np.exp(-((rows[:, None] - points) ** 2).sum(axis=2) / 4)
+
+
+def inner(rows, points):
+    return rows @ points.T
+
+
+def mapped(A1, A2, kernel):
+    """The rows that a plane sees."""
+    return (A1, A2) if kernel is None else [kernel(A, np.vstack([A1, A2])) for A in (A1, A2)]
+
+
+def with_ones(A):
+    return np.column_stack([A, np.ones(len(A))])
+
+
+def twin_dual(H, G, fit, hinge):
+    """Of min z'Mz + hinge e'xi with -Gz + xi >= e, one multiplier at a time."""
+    M = np.diag(np.append(np.full(H.shape[1] - 1, 0.5), 1)) + fit * H.T @ H
+    Q = G @ np.linalg.solve(M, G.T) / 2
+    a = np.zeros(len(G))
+    for _ in range(20000):
+        last = a.copy()
+        for i in range(len(a)):
+            a[i] = np.clip(a[i] + (1 - Q[i] @ a) / Q[i, i], 0, hinge)
+        if abs(a - last).max() < 1e-13 * hinge:
+            break
+    return -np.linalg.solve(M, G.T @ a) / 2, a.sum() - a @ Q @ a / 2
+
+
+@pytest.mark.parametrize("kernel", [None, rbf])
+@pytest.mark.parametrize("seed", range(8))
+def test_twin_svm_by_its_dual(seed, kernel):
+    A1, A2, c_fit, c_hinge = draw_twins(seed)
+    F1, F2 = mapped(A1, A2, kernel)
+    planes, values = literal.twin_svm(F1, F2, c_fit, c_hinge)
+    G1, G2 = with_ones(F1), with_ones(F2)
+    for (w, b), value, H, G, fit, hinge in (
+        (planes[0], values[0], G1, G2, c_fit[0], c_hinge[0]),
+        (planes[1], values[1], G2, -G1, c_fit[1], c_hinge[1]),
+    ):
+        z, expected = twin_dual(H, G, fit, hinge)
+        assert np.isclose(value, expected, rtol=1e-7)
+        assert np.allclose(np.append(w, b), z, atol=1e-5)
+        errors = np.maximum(0, 1 + G @ z).sum()
+        primal = z[:-1] @ z[:-1] / 2 + z[-1] ** 2 + fit * ((H @ z) ** 2).sum() + hinge * errors
+        assert np.isclose(primal, expected, rtol=1e-9)
+
+
+def split_program(F, H, fit, hinge, side):
+    """Value of (9) for side -1, of (10) for side 1: p, q, s, t, xi not negative, and b."""
+    (m, n), k = F.shape, len(H)
+    costs = np.concatenate([np.ones(2 * n), np.full(2 * m, fit), np.full(k, hinge), [0]])
+    equal = np.hstack([F, -F, -np.eye(m), np.eye(m), np.zeros((m, k)), np.ones((m, 1))])
+    most = -side * np.hstack([H, -H, np.zeros((k, 2 * m)), -side * -np.eye(k), np.ones((k, 1))])
+    bounds = [(0, None)] * (2 * n + 2 * m + k) + [(None, None)]
+    found = linprog(costs, most, -np.ones(k), equal, np.zeros(m), bounds)
+    assert found.status == 0
+    return found.fun
+
+
+def plane_value(F, H, plane, fit, hinge, side):
+    """(7) for side -1, (8) for side 1, row by row."""
+    w, b = plane
+    value = sum(abs(weight) for weight in w)
+    for row in F:
+        value += fit * abs(row @ w + b)
+    for row in H:
+        value += hinge * max(0, 1 - side * (row @ w + b))
+    return value
+
+
+@pytest.mark.parametrize("kernel", [None, rbf])
+@pytest.mark.parametrize("seed", range(10))
+def test_l1_twin_svm_by_the_split_programs(seed, kernel):
+    A1, A2, c_fit, c_hinge = draw_twins(seed, n=4)
+    F1, F2 = mapped(A1, A2, kernel)
+    planes, values = literal.l1_twin_svm(F1, F2, c_fit, c_hinge)
+    first, second = (F1, F2), (F2, F1)
+    for rows, plane, value, fit, hinge, side in (
+        (first, planes[0], values[0], c_fit[0], c_hinge[0], -1),
+        (second, planes[1], values[1], c_fit[1], c_hinge[1], 1),
+    ):
+        assert np.isclose(value, split_program(*rows, fit, hinge, side), rtol=1e-8)
+        assert np.isclose(value, plane_value(*rows, plane, fit, hinge, side), rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_l1_twin_svm_by_its_corners(seed):
+    """(7) and (8) are convex and piecewise linear: least where n + 1 of the pieces meet."""
+    A1, A2, c_fit, c_hinge = draw_twins(seed, n=2, rows=(4, 5))
+    planes, values = literal.l1_twin_svm(A1, A2, c_fit, c_hinge)
+    for F, H, plane, value, fit, hinge, side in (
+        (A1, A2, planes[0], values[0], c_fit[0], c_hinge[0], -1),
+        (A2, A1, planes[1], values[1], c_fit[1], c_hinge[1], 1),
+    ):
+        kinks = np.vstack([np.eye(3)[:2], with_ones(F), with_ones(H)])
+        at = np.concatenate([np.zeros(2 + len(F)), np.full(len(H), side)])
+        best = (np.inf, None)
+        for chosen in map(list, itertools.combinations(range(len(kinks)), 3)):
+            if abs(np.linalg.det(kinks[chosen])) > 1e-9:
+                z = np.linalg.solve(kinks[chosen], at[chosen])
+                found = plane_value(F, H, (z[:-1], z[-1]), fit, hinge, side)
+                best = min(best, (found, list(z)))
+        assert np.isclose(value, best[0], rtol=1e-8)
+        assert np.allclose([*plane[0], plane[1]], best[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", [literal.twin_svm, literal.l1_twin_svm])
+def test_twins_change_places_and_signs_with_the_classes(solver):
+    A1, A2, c_fit, c_hinge = draw_twins(0)
+    planes, values = solver(A1, A2, c_fit, c_hinge)
+    turned, others = solver(A2, A1, c_fit[::-1], c_hinge[::-1])
+    assert np.allclose(values, others[::-1], rtol=1e-7)
+    assert not np.isclose(values[0], values[1], rtol=1e-2)
+    for (w, b), (v, c) in zip(planes, turned[::-1], strict=True):
+        assert np.allclose(w, -v, atol=1e-5) and np.isclose(b, -c, atol=1e-5)
+
+
+def feature_loss(A1, A2, i, planes, c_fit, c_hinge, balance, kernel):
+    """(22), entry by entry."""
+    (w1, b1), (w2, b2) = planes
+    points = [*A1[:, i], *A2[:, i]]
+
+    def seen(value, w):
+        if kernel is None:
+            return value * w[i]
+        return sum(
+            kernel(np.array([[value]]), np.array([[point]]))[0, 0] * weight
+            for point, weight in zip(points, w, strict=True)
+        )
+
+    loss = 0
+    for value in A1[:, i]:
+        loss += balance * c_fit[0] * abs(seen(value, w1) + b1)
+        loss += (1 - balance) * c_hinge[1] * max(0, 1 - seen(value, w2) - b2)
+    for value in A2[:, i]:
+        loss += balance * c_hinge[0] * max(0, seen(value, w1) + b1 + 1)
+        loss += (1 - balance) * c_fit[1] * abs(seen(value, w2) + b2)
+    return loss
+
+
+def all_loss(A1, A2, E, planes, c_fit, c_hinge, sigma, balance, kernel, norms):
+    """(21), or (24), row by row."""
+    kept = [j for j in range(len(E)) if E[j]]
+    (w1, b1), (w2, b2) = planes
+    points = np.vstack([A1, A2])[:, kept]
+
+    def seen(row, w):
+        if kernel is None:
+            return sum(row[j] * w[j] for j in kept)
+        return kernel(row[None, kept], points)[0] @ w
+
+    loss = sigma * len(kept)
+    for row in A1:
+        loss += balance * c_fit[0] * abs(seen(row, w1) + b1)
+        loss += (1 - balance) * c_hinge[1] * max(0, 1 - seen(row, w2) - b2)
+    for row in A2:
+        loss += balance * c_hinge[0] * max(0, seen(row, w1) + b1 + 1)
+        loss += (1 - balance) * c_fit[1] * abs(seen(row, w2) + b2)
+    return loss + norms * (balance * abs(w1).sum() + (1 - balance) * abs(w2).sum())
+
+
+@pytest.mark.parametrize("kernel", [None, rbf, inner])
+@pytest.mark.parametrize("seed", range(5))
+def test_value_and_scores_by_loops(seed, kernel):
+    A1, A2, *prices = draw_twins(seed, n=4)
+    rng = np.random.default_rng(seed)
+    E = rng.random(4) < 0.6
+    size = 4 if kernel is None else len(A1) + len(A2)
+    planes = tuple((rng.normal(size=size), rng.normal()) for _ in range(2))
+    for norms in (True, False):
+        value = literal.ftsvm_value(A1, A2, E, planes, *prices, 0.4, 0.3, norms, kernel)
+        assert np.isclose(value, all_loss(A1, A2, E, planes, *prices, 0.4, 0.3, kernel, norms))
+    scores = literal.ftsvm_scores(A1, A2, planes, *prices, 0.3, kernel)
+    losses = [feature_loss(A1, A2, i, planes, *prices, 0.3, kernel) for i in range(4)]
+    assert np.allclose(scores, np.array(losses) / sum(losses), rtol=1e-10)
+    assert np.isclose(scores.sum(), 1)
+
+
+def test_scores_where_nothing_is_lost():
+    A1, A2 = np.zeros((3, 2)), np.ones((4, 2))
+    planes = (np.array([-1.0, -1]), 0.0), (np.array([-1.0, -1]), 1.0)
+    assert np.array_equal(literal.ftsvm_scores(A1, A2, planes, (1, 1), (1, 1), 0.5), [0.5, 0.5])
+
+
+@pytest.mark.parametrize("n", [5, 10, 11, 13, 40])
+def test_scores_that_are_equal_drop_nothing(n):
+    A1, A2, *_ = draw_twins(0, n)
+    E, planes, _, history = literal.ftsvm(A1, A2, (0.1, 0.1), (7e-3, 7e-3), 0, 0.5)
+    assert not any(w.any() for w, _ in planes)
+    assert E.all() and np.allclose(history, history[0], rtol=1e-12)
+
+
+def gotos(A1, A2, E, planes, prices, sigma, balance, kernel, sweeps):
+    """Step 5 as printed, with "goto 6" in (d)."""
+    E, n, gains = E.copy(), len(E), []
+    for step in range(sweeps * n):
+        j = step % n
+        changed = E.copy()
+        changed[j] = not E[j]
+        before, after = (
+            all_loss(A1, A2, e, planes, *prices, sigma, balance, kernel, False)
+            for e in (E, changed)
+        )
+        kept = before - after > 1e-6
+        gains.append(before - after if kept else 0)
+        if kept:
+            E = changed
+        elif j < n - 1:
+            continue
+        if sum(gains[-n:]) <= 1e-6:
+            break
+    return E
+
+
+@pytest.fixture
+def solves(monkeypatch):
+    """What `l1_twin_svm` was given and gave."""
+    seen, original = [], literal.l1_twin_svm
+
+    def recorded(A1, A2, c_fit, c_hinge):
+        planes, values = original(A1, A2, c_fit, c_hinge)
+        seen.append((A1, A2, planes, values))
+        return planes, values
+
+    monkeypatch.setattr(literal, "l1_twin_svm", recorded)
+    return seen
+
+
+@pytest.mark.parametrize("kernel", [None, rbf])
+def test_ftsvm_by_gotos(solves, kernel):
+    sizes = []
+    for seed in range(30 if kernel is None else 10):
+        A1, A2, *prices = draw_twins(seed, n=5)
+        rng = np.random.default_rng(seed)
+        sigma, balance = 10 ** rng.uniform(-2, 0), rng.uniform(0.2, 0.8)
+        sweeps = rng.choice([1, 1000])
+        given = (*prices, sigma, balance)
+        solves.clear()
+        E, planes, value, history = literal.ftsvm(A1, A2, *given, kernel, sweeps=sweeps)
+        masks = [np.ones(5, dtype=bool)]
+        losses = [feature_loss(A1, A2, i, solves[0][2], *prices, balance, kernel) for i in range(5)]
+        masks.append(np.array(losses) / sum(losses) >= (1 - 1e-9) / 5)
+        for *_, found, _ in solves[1:-1]:
+            masks.append(gotos(A1, A2, masks[-1], found, prices, sigma, balance, kernel, sweeps))
+        assert len(masks) == len(solves) == len(history)
+        for mask, (first, second, found, (v1, v2)), known in zip(
+            masks, solves, history, strict=True
+        ):
+            for rows, A in zip((first, second), (A1, A2), strict=True):
+                points = np.vstack([A1, A2])[:, mask]
+                expected = A * mask if kernel is None else kernel(A[:, mask], points)
+                assert np.allclose(rows, expected, rtol=1e-12)
+            both = balance * v1 + (1 - balance) * v2
+            assert np.isclose(known, sigma * mask.sum() + both, rtol=1e-8)
+            assert np.isclose(known, all_loss(A1, A2, mask, found, *given, kernel, True))
+        assert np.array_equal(E, masks[-1]) and E.dtype == bool
+        assert value == history[-1] and planes is solves[-1][2]
+        falls = -np.diff(history[1:])
+        assert (falls[:-1] > 1e-6).all() and -1e-7 * value <= falls[-1] <= 1e-6
+        if kernel is None:  # what a solution leaves out does not return
+            for before, after in itertools.pairwise(masks[1:]):
+                assert not (after & ~before).any()
+        sizes.append(E.sum())
+    assert len(set(sizes)) > 2
+
+
+def test_a_feature_may_return_before_the_next_solution():
+    """One row, at planes given by hand: |1 - x1 / 2 - 2.6 x2| is 2.1, 1.6, 1, and then 0.5."""
+    A1, A2 = np.ones((1, 2)), np.zeros((1, 2))
+    planes = (np.array([-0.5, -2.6]), 1.0), (np.zeros(2), 0.0)
+    start = np.array([True, True])
+    prices = (1, 1), (1e-9, 1e-9)
+
+    def step(sweeps):
+        return literal._greedy_step(
+            A1, A2, start, planes, *prices, 0.1, 0.9, None, 1e-6, sweeps
+        ).tolist()
+
+    assert step(1) == [False, False] and step(2) == step(9) == [True, False]
+    assert start.all()
+
+
+def test_ftsvm_of_a_tolerance_of_zero_ends():
+    A1, A2, *prices = draw_twins(3, n=5)
+    E, _, value, history = literal.ftsvm(A1, A2, *prices, 0.3, 0.5, tol=0)
+    assert history[-1] == history[-2] == value
+    large = literal.ftsvm(A1, A2, *prices, 0.3, 0.5, tol=1e9)
+    assert len(large[3]) == 3 and large[3][1] == large[3][2]
+
+
+@pytest.mark.parametrize("kernel", [None, rbf])
+def test_features_that_are_too_dear(kernel):
+    """Without features, plane 1 has its offset at 0 or -1, and plane 2 at 0 or 1."""
+    for seed in range(4):
+        A1, A2, c_fit, c_hinge = draw_twins(seed)
+        (m1, m2), balance = (len(A1), len(A2)), 0.3
+        value1 = min(c_fit[0] * m1, c_hinge[0] * m2)
+        value2 = min(c_fit[1] * m2, c_hinge[1] * m1)
+        given = A1, A2, c_fit, c_hinge, 1e4, balance
+        E, planes, value, _ = literal.ftsvm(*given, kernel)
+        assert not E.any() and not any(w.any() for w, _ in planes)
+        assert np.isclose(value, balance * value1 + (1 - balance) * value2, rtol=1e-9)
+        if kernel is None:
+            exact, flat, least = literal.ftsvm_exact(*given)
+            assert not exact.any() and not any(w.any() for w, _ in flat)
+            assert np.isclose(value, least, rtol=1e-9)
+
+
+def test_the_linear_case_is_not_that_of_a_linear_kernel():
+    different = []
+    for seed in range(5):
+        A1, A2, *prices = draw_twins(seed)
+        linear = literal.l1_twin_svm(A1, A2, *prices)[1]
+        kernel = literal.l1_twin_svm(*mapped(A1, A2, inner), *prices)[1]
+        assert not np.isclose(linear, kernel, rtol=1e-3).any()
+        values = [literal.ftsvm(A1, A2, *prices, 0.02, 0.5, k)[2] for k in (None, inner)]
+        different.append(not np.isclose(*values, rtol=1e-3))
+    assert sum(different) >= 3
+
+
+def test_ftsvm_exact_by_linear_programs():
+    met, sizes = 0, []
+    for seed in range(6):
+        A1, A2, c_fit, c_hinge = draw_twins(seed, n=4)
+        sigma, balance = 10.0 ** -(seed % 3), 0.2 + 0.1 * seed
+        given = A1, A2, c_fit, c_hinge, sigma, balance
+        best = np.inf
+        for count in range(5):
+            for kept in map(list, itertools.combinations(range(4), count)):
+                F1, F2 = A1[:, kept], A2[:, kept]
+                value1 = split_program(F1, F2, c_fit[0], c_hinge[0], -1)
+                value2 = split_program(F2, F1, c_fit[1], c_hinge[1], 1)
+                best = min(best, sigma * count + balance * value1 + (1 - balance) * value2)
+        E, planes, value = literal.ftsvm_exact(*given)
+        assert np.isclose(value, best, rtol=1e-8)
+        known = literal.ftsvm_value(A1, A2, E, planes, c_fit, c_hinge, sigma, balance)
+        assert np.isclose(known, value, rtol=1e-8)
+        # E drops out: the features are those that have a weight in one plane or in both
+        assert np.array_equal(E, (planes[0][0] != 0) | (planes[1][0] != 0))
+        found = literal.ftsvm(*given)[2]
+        assert found >= value - 1e-7 * value
+        met += np.isclose(found, value, rtol=1e-6)
+        sizes.append(E.sum())
+    assert 0 < met < 6 and len(set(sizes)) > 2
+
+
+def test_ftsvm_exact_takes_the_fewest_of_equals_and_twelve_at_most():
+    A1, A2, *prices = draw_twins(0, n=2)
+    twice = [np.column_stack([A, A[:, 0], np.ones(len(A))]) for A in (A1, A2)]
+    E, _, value = literal.ftsvm_exact(*twice, *prices, 0, 0.5)
+    assert E[1] and E[0] != E[2] and not E[3]
+    assert np.isclose(value, literal.ftsvm_exact(A1, A2, *prices, 0, 0.5)[2], rtol=1e-9)
+    with pytest.raises(ValueError, match="at most 12"):
+        literal.ftsvm_exact(np.ones((2, 13)), np.zeros((2, 13)), *prices, 1, 0.5)
+
+
+@pytest.mark.parametrize("kernel", [None, rbf])
+@pytest.mark.parametrize("seed", range(5))
+def test_rtsvm_by_loops(solves, seed, kernel):
+    A1, A2, *prices = draw_twins(seed, n=5)
+    E = np.array([True, False, True, True, False])
+    scores = literal.rtsvm(A1, A2, E, *prices, 0.6, kernel)
+    (first, _, planes, _), points = solves[0], np.vstack([A1, A2])[:, E]
+    assert np.allclose(first, A1 * E if kernel is None else kernel(A1[:, E], points))
+    losses = [feature_loss(A1, A2, i, planes, *prices, 0.6, kernel) for i in range(5)]
+    assert len(solves) == 1 and np.allclose(scores, np.array(losses) / sum(losses), rtol=1e-10)
+    if kernel is None:  # all that is left of a feature outside E are the offsets
+        assert np.isclose(scores[1], scores[4]) and (scores > 0).all()
+
+
+def test_tolerances_of_the_twins_are_tight(monkeypatch):
+    asked, original = [], cp.Problem.solve
+
+    def solve(problem, **options):
+        asked.append(options)
+        return original(problem, **options)
+
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    A1, A2, *prices = draw_twins(0, n=2)
+    literal.twin_svm(A1, A2, *prices)
+    smooth = len(asked)
+    literal.ftsvm(A1, A2, *prices, 0.1, 0.5)
+    literal.ftsvm_exact(A1, A2, *prices, 0.1, 0.5)
+    literal.rtsvm(A1, A2, np.ones(2), *prices, 0.5)
+    assert smooth >= 2 and len(asked) >= smooth + 16
+    for options in asked[:smooth]:
+        assert options["tol_gap_abs"] == options["tol_gap_rel"] == options["tol_feas"] == 1e-9
+    for options in asked[smooth:]:
+        tolerances = options["primal_feasibility_tolerance"], options["dual_feasibility_tolerance"]
+        assert options["solver"] == cp.HIGHS and tolerances == (1e-9, 1e-9)
