@@ -14,6 +14,7 @@ _HOMES = {
     "em": ["ZeroNormSVM"],
     "em_kernel": ["SparseKernelSVM"],
     "em_probit": ["ProbitEM"],
+    "filters": ["fisher_score"],
     "generators": [
         "make_cross_planes",
         "make_instance",
@@ -24,6 +25,8 @@ _HOMES = {
     "mempm": ["FSMEMPM", "MEMPM", "frontier"],
     "moments": ["ClassMoments"],
     "rvm": ["RVM"],
+    "twin": ["L1TwinSVM", "TwinSVM"],
+    "twin_select": ["FTSVM", "rank_features"],
     "surrogates": ["CappedL1", "Exponential", "L1", "Log", "MCP", "Power", "SCAD"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

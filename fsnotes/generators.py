@@ -56,13 +56,14 @@ def make_twonorm(n_samples=7400, n_features=20, *, seed=0):
     return rng.standard_normal((n_samples, n_features)) + shift * (2 * y - 1)[:, None], y
 
 
-def make_cross_planes(n_samples=200, n_features=2, *, noise=0.1, seed=0):
+def make_cross_planes(n_samples=200, n_features=2, *, noise=0.1, center=0.0, seed=0):
     """Draw points near two crossing lines, the classic set for twin machines.
 
     In the first two features class 1 lies on ``x1 = x0``, class 0 on ``x1 = -x0``, plus normal
-    noise; the lines cross at the origin, so the class means are equal and no single plane
-    separates the classes. Any further features are uniform on [-1, 1] and irrelevant. The
-    classes have equal sizes (class 0 has one more if `n_samples` is odd).
+    noise, for x0 uniform on an interval of length 2. The lines cross at the origin. With its center
+    there the class means are equal, no single plane separates the classes, and the planes of least
+    hinge loss are flat, too; away from it means differ. Any further features are uniform on [-1, 1]
+    and irrelevant. The classes have equal sizes (class 0 has one more if `n_samples` is odd).
 
     Parameters
     ----------
@@ -72,6 +73,9 @@ def make_cross_planes(n_samples=200, n_features=2, *, noise=0.1, seed=0):
         Number of columns, at least 2.
     noise : float, default=0.1
         Standard deviation of the noise in the first two features, not negative.
+    center : float, default=0.0
+        Middle of the interval from which x0 is drawn, not negative; from 1 on the lines do not
+        cross among the points.
     seed : int or numpy.random.Generator, default=0
         Source of randomness.
 
@@ -92,9 +96,11 @@ def make_cross_planes(n_samples=200, n_features=2, *, noise=0.1, seed=0):
     n_samples = _count("n_samples", n_samples, 4)
     n_features = _count("n_features", n_features, 2)
     noise = _real("noise", noise, 0)
+    center = _real("center", center, 0)
     rng = _generator(seed)
     y = rng.permutation(np.arange(n_samples) % 2)
     X = rng.uniform(-1, 1, (n_samples, n_features))
+    X[:, 0] += center
     X[:, 1] = (2 * y - 1) * X[:, 0]
     X[:, :2] += noise * rng.standard_normal((n_samples, 2))
     return X, y

@@ -131,11 +131,17 @@ class HingeProgram:
 
 
 class DualModel:
-    """Maximise the sum of variables from 0 to their bounds, under symmetric constraints."""
+    """Maximise the sum of variables between their bounds, under symmetric constraints.
 
-    def __init__(self, bounds):
+    Lower bounds are 0, and each unit of a variable gains 1, unless others are given.
+    """
+
+    def __init__(self, bounds, lower=None, gains=None):
+        count = len(bounds)
+        lower = np.zeros(count) if lower is None else lower
+        gains = np.ones(count) if gains is None else gains
         self.pivots = 0
-        self.places = np.arange(len(bounds), dtype=np.int32)
+        self.places = np.arange(count, dtype=np.int32)
         self.highs = highspy.Highs()
         # not "threads", which fails where the process has begun with another number of them
         for name, value in {
@@ -148,8 +154,8 @@ class DualModel:
             "dual_feasibility_tolerance": 1e-9,
         }.items():
             self.highs.setOptionValue(name, value)
-        self.highs.addVars(len(bounds), np.zeros(len(bounds)), bounds)
-        self.highs.changeColsCost(len(bounds), self.places, -np.ones(len(bounds)))
+        self.highs.addVars(count, lower, bounds)
+        self.highs.changeColsCost(count, self.places, -gains)
 
     def add(self, rows, limits):
         """Constraints ``|row @ variables| <= limit``."""
