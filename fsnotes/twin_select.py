@@ -119,7 +119,7 @@ class FTSVM(TwinClassifier):
     scale_ : ndarray of shape (n_features,)
         Units of the features.
     classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of the objective, which never rises.
+        ``result_.steps`` is the history of the objective, which never rises within a stage.
 
     Raises
     ------

@@ -152,7 +152,7 @@ def falls(steps):
 # ---------------------------------------------------------------- the published algorithm
 
 
-@pytest.mark.parametrize("tol", [1e-6, 0.3])
+@pytest.mark.parametrize("tol", [1e-6, 0.01, 0.3])
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 def test_the_published_search_is_algorithm_1(kernel, tol):
     moved = 0
@@ -199,7 +199,7 @@ def test_the_published_search_is_algorithm_1(kernel, tol):
                 assert np.allclose(machine.coef_[k], w, atol=1e-6)
                 assert np.isclose(machine.intercept_[k], b, atol=1e-5)
         moved += len(objectives) > 1
-    assert moved > 2 or tol > 1e-3
+    assert moved > 2 or tol > 0.1
 
 
 def test_its_start_is_where_the_score_is_at_least_the_mean():
@@ -649,6 +649,26 @@ def test_flips_are_found_if_and_only_if_they_gain():
     assert found > 30
 
 
+def test_a_feature_comes_back_for_a_price_below_its_gain():
+    found = 0
+    for seed in range(20):
+        X, y, c_fit, c_hinge, _, balance = draw(seed, n=4)
+        X[:, 0] += 2 * y
+        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, balance=balance, scale=False)
+        problem, values = problem_of(machine, X, y), Values(X, y, c_fit, c_hinge, balance)
+        mask = np.arange(4) > 1
+        for j in (0, 1):
+            gain = values(mask)[0] - values(mask | (np.arange(4) == j))[0]
+            if gain < 0.02 * values.nothing:
+                continue
+            for part in (0.99, 1.01):
+                problem.sigma = part * gain
+                new = problem.flipped(problem.solve(mask), j, 0.0)
+                assert (new is not None) == (part < 1)
+            found += 1
+    assert found > 10
+
+
 def test_values_without_a_feature_are_bounds():
     for seed in range(10):
         X, y, c_fit, c_hinge, _, balance = draw(seed, n=6)
@@ -674,10 +694,11 @@ def test_losses_after_a_flip_are_those_of_the_planes_as_they_are(kernel):
         options = {"c_fit": (5.0, 3.0), "c_hinge": (4.0, 5.0), "kernel": kernel, "gamma": 0.2}
         machine = FTSVM(sigma=0.1, scale=False, **options)
         problem, mask = problem_of(machine, X, y), np.arange(5) != seed % 5
+        mask[(seed + 2) % 5] = False
         state = problem.solve(mask)
         twin = quiet(L1TwinSVM(refit=False, scale=False, **options), np.where(mask, X, 0), y)
         losses = functools.partial(lost, twin, X, y, mask, problem.shares)
-        now = problem.sigma * 4 + losses(mask)
+        now = problem.sigma * 3 + losses(mask)
         assert np.isclose(problem.loss_now(state), now, rtol=1e-7)
         after = problem.after_switching(state)
         for j in range(5):
@@ -687,7 +708,10 @@ def test_losses_after_a_flip_are_those_of_the_planes_as_they_are(kernel):
         order = problem.order(state)
         assert sorted(order) == list(range(5))
         if kernel is None:
-            assert order[-1] == seed % 5
+            on, off = order[:3], order[3:]
+            assert mask[on].all() and not mask[off].any()
+            assert (np.diff((after - problem.sizes(state))[on]) >= 0).all()
+            assert (np.diff(problem.most_gained(state)[off]) <= 0).all()
         else:
             assert (np.diff(after[order]) >= 0).all()
 
