@@ -18,7 +18,13 @@ __all__ = ["Plane", "PlaneProgram", "plane_loss", "remedy"]
 GAP = 1e-6  # relative duality gap of an answer that counts as verified
 NEGLIGIBLE = 1e-6  # part of the largest weight that counts as zero
 LOST = 1e-9  # part of a value that counts as nothing
-TOLERANCES = (1e-9, 1e-10)  # of the solver, where an answer is not verified
+# options with which HiGHS begins again, one after the other, where it has lost its way
+RESCUES = (
+    {},
+    {"simplex_strategy": 4},  # the primal method
+    {"simplex_scale_strategy": 2},
+    {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+)
 VIOLATED = 1e-9  # relative; a constraint beyond it joins the program
 BATCH = 50  # weights that join the linear program at a time
 WIDE = 2  # times as many weights as rows, from which they join in batches
@@ -136,10 +142,10 @@ class PlaneProgram:
     def solve(self, costs):
         """The plane, once it is verified, without weights that gain nothing."""
         found = self._found(costs)
-        for tolerance in TOLERANCES:
+        for options in RESCUES:
             if found.duality_gap <= GAP:
                 return found
-            self._begin_again(tolerance)
+            self._again(options)
             found = self._found(costs)
         if found.duality_gap <= GAP:
             return found
@@ -166,11 +172,24 @@ class PlaneProgram:
             found = tried if tried.value <= most else found
         return found
 
-    def _begin_again(self, tolerance):
-        """Forget the basis, from which the solver may not find its way, and be more exact."""
-        self.model.highs.clearSolver()
-        for kind in ("primal", "dual"):
-            self.model.highs.setOptionValue(f"{kind}_feasibility_tolerance", tolerance)
+    def _optimum(self):
+        """Run HiGHS, from where it stands or, if that leads nowhere, from the beginning."""
+        status = self.model.run()
+        for options in RESCUES:
+            if status == "Optimal":
+                break
+            status = self._again(options)
+
+    def _again(self, options):
+        highs = self.model.highs
+        highs.clearSolver()
+        usual = {name: highs.getOptionValue(name)[1] for name in options}
+        for name, value in options.items():
+            highs.setOptionValue(name, value)
+        status = self.model.run()
+        for name, value in usual.items():
+            highs.setOptionValue(name, value)
+        return status
 
     def _plane(self, weights, costs, bound, multipliers):
         offset = self.best_offset(weights)
@@ -185,9 +204,7 @@ class PlaneProgram:
         if not len(self.joined):
             self._join(np.flatnonzero(self.pulls(self.gains * self.caps) > 0), costs)
         while True:
-            if model.run() != "Optimal":
-                self._begin_again(TOLERANCES[0])
-                model.run()
+            self._optimum()
             self.counts["linear program"] += 1
             if len(self.joined) == len(costs):
                 break

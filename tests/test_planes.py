@@ -370,3 +370,27 @@ def test_a_solver_that_has_lost_its_way_begins_again(monkeypatch):
             patch.setattr(hinge.DualModel, name, once)
             found = PlaneProgram(near, far, fit, hinge_).solve(costs)
         assert len(calls) == 2 and np.isclose(found.value, known, rtol=1e-9)
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3, 4])
+def test_the_solver_tries_other_ways(monkeypatch, failures):
+    near, far, fit, hinge_, costs = draw(1)
+    program = PlaneProgram(near, far, fit, hinge_)
+    known, true, tried = program.solve(costs).value, hinge.DualModel.run, []
+
+    def lost(model):
+        tried.append(model.highs.getOptionValue("simplex_strategy")[1])
+        return "Unknown" if len(tried) <= failures else true(model)
+
+    monkeypatch.setattr(hinge.DualModel, "run", lost)
+    again = PlaneProgram(near, far, fit, hinge_)
+    assert np.isclose(again.solve(costs).value, known, rtol=1e-9)
+    assert len(tried) == failures + 1 and (4 in tried) == (failures > 1)
+    assert again.model.highs.getOptionValue("simplex_strategy")[1] == 1
+
+
+def test_a_solver_that_never_finds_its_way_is_refused(monkeypatch):
+    near, far, fit, hinge_, costs = draw(1)
+    monkeypatch.setattr(hinge.DualModel, "run", lambda model: "Unknown")
+    with pytest.raises(SubproblemError, match="duality gap"):
+        PlaneProgram(near, far, fit, hinge_).solve(costs)
