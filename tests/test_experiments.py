@@ -26,8 +26,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from fsnotes import (
+    FTSVM,
+    KernelL0MPM,
+    TwinSVM,
+    fisher_score,
+    load,
+    make_cross_planes,
+    rank_features,
+)
 from fsnotes import MPM as MPMachine
-from fsnotes import KernelL0MPM, load
 from fsnotes.experiments import (
     Chapter,
     Claim,
@@ -57,6 +65,7 @@ from fsnotes.experiments import (
     replication_table,
     run,
     supports,
+    twin,
     verdict,
     verdict_table,
 )
@@ -843,6 +852,14 @@ def test_a_figure_shows_what_is_measured(named, done):
     assert grid.header == ("", "features (%)") and len(grid.rows[0]) == 2
 
 
+def test_a_figure_says_what_is_left_out(done):
+    less = replace(TINY.tables["three"], reduced="fewer of them")
+    chapter = replace(TINY, tables=(less,), claims=())
+    shown = replication_table_of(chapter, "three", done)
+    assert shown.notes[0].startswith("A figure. Measured") and len(shown.notes) == 2
+    assert shown.notes[1] == "Against the paper: fewer of them."
+
+
 def test_a_comparison_table_shows_corrected_p_values(done):
     shown = comparison_table(TINY, "pima", methods=["mpm", "l1", "svc"], folder=done)
     [grid] = shown.grids
@@ -1052,6 +1069,16 @@ def test_points_are_counted_with_and_without_duplicates():
     assert told["n_kept"] == len(machine[-1].support_) > 100
     assert told["n_distinct"] == len(kept) <= 14
     assert told["n_rows"] == sum(tuple(row) in kept for row in X)
+
+
+def test_twin_machines_keep_points_with_a_kernel():
+    X, y = make_cross_planes(40, 4, center=0.5)
+    for machine in (TwinSVM(kernel="rbf"), FTSVM(kernel="rbf", c_fit=1, c_hinge=1, sigma=0.1)):
+        machine.fit(X, y)
+        assert machine.support_.dtype == bool
+        told = engine._facts(machine, X)
+        assert told["n_kept"] == machine.dual_coef_.shape[1] and "n_rows" not in told
+    assert "n_kept" not in engine._facts(TwinSVM().fit(X, y), X)
 
 
 def test_methods_may_be_for_some_data_sets(tmp_path):
@@ -1344,7 +1371,73 @@ WORLDS = [
         {"features": when("em", 5, 8, "titanic")},
         {"features": when("rvm", 5, 8)},
     ),
+    (twin.beats_svm, {"accuracy": alone("twin", 90, 80)}, {"accuracy": alone("twin", 70, 80)}),
+    (
+        twin.beats_svm,
+        {"accuracy": lambda d, m: 90 if m == "twin" and d != "pima" else 80},
+        {"accuracy": when("twin", 70, 80, "pima")},
+    ),
+    (
+        twin.suits_cross_planes,
+        {"accuracy": alone("twin", 90, 80)},
+        {"accuracy": lambda d, m: 80 if m == "svm" else 70 if d == "cross-middle" else 90},
+    ),
+    (
+        twin.sparse_without_loss,
+        {"features": alone("l1twin", 5, 8), "noise": 0.1},
+        {"features": alone("l1twin", 5, 8), "accuracy": when("l1twin", 70, 80, "pima")},
+    ),
+    (
+        twin.sparse_without_loss,
+        {"features": alone("l1twin", 5, 8), "noise": 0.1},
+        {"features": lambda d, m: 5 if m == "l1twin" and d != "pima" else 8, "noise": 0.1},
+    ),
+    (
+        twin.selects_without_loss,
+        {"features": alone("ftsvm", 5, 8), "noise": 0.1},
+        {"features": alone("ftsvm", 5, 8), "accuracy": when("ftsvm", 70, 80, "pima")},
+    ),
+    (
+        twin.selects_without_loss_by_kernel,
+        {"features": alone("ftsvm-rbf", 5, 8), "noise": 0.1},
+        {"features": alone("ftsvm-rbf", 5, 8), "accuracy": when("ftsvm", 70, 80, "sonar")},
+    ),
+    (twin.improves, {"accuracy": alone("ftsvm", 90, 80)}, {"accuracy": alone("twin", 90, 80)}),
+    (
+        twin.improves_by_kernel,
+        {"accuracy": alone("ftsvm-rbf", 90, 80)},
+        {"accuracy": alone("twin-rbf", 90, 80)},
+    ),
+    (
+        twin.especially_nonlinear,
+        {"accuracy": alone("ftsvm-rbf", 90, 80)},
+        {"accuracy": alone("ftsvm", 90, 80)},
+    ),
+    (
+        twin.especially_nonlinear,
+        {"accuracy": alone("twin", 90, 80)},
+        {"accuracy": alone("twin-rbf", 90, 80)},
+    ),
+    (
+        twin.especially_nonlinear,
+        {"accuracy": lambda d, m: {"ftsvm-rbf": 82, "ftsvm": 70}.get(m, 80), "noise": 0.5},
+        # less is lost, but something is
+        {"accuracy": lambda d, m: {"ftsvm-rbf": 75, "ftsvm": 60}.get(m, 80), "noise": 0.5},
+    ),
+    (
+        twin.score_finds_the_important,
+        {"accuracy": when("score", 90, 80)},
+        {"accuracy": when("reversed", 90, 80)},
+    ),
+    (
+        twin.score_finds_the_important_by_kernel,
+        {"accuracy": when("score-rbf", 90, 80)},
+        {"accuracy": when("reversed-rbf", 90, 80)},
+    ),
 ]
+
+
+TWIN_CHECKS = dict.fromkeys(check for check, *_ in WORLDS if check.__module__ == twin.__name__)
 
 
 @pytest.mark.parametrize(("check", "holds", "fails"), WORLDS)
@@ -1363,11 +1456,24 @@ def test_claims_that_folds_cannot_tell_are_undecided():
     few = when("em", 0.5, 2)
     nearly = planted(noise=lambda d, m: few(d, m) if d != "sonar" else 4 - 2 * few(d, m))
     assert em.shorter_bars(nearly) is None
+    for check in TWIN_CHECKS:
+        assert check(planted()) in ((False,) if "without_loss" in check.__name__ else (None,))
+    # as many wins as losses
+    both = {"sonar": 90, "wdbc": 70}
+    even = planted(accuracy=lambda d, m: both.get(d, 80) if m in ("twin", "ftsvm") else 80)
+    assert twin.beats_svm(even) is None
+    for some, check in [
+        ("l1twin", twin.sparse_without_loss),
+        ("ftsvm", twin.selects_without_loss),
+        ("ftsvm-rbf", twin.selects_without_loss_by_kernel),
+    ]:
+        assert check(planted(features=alone(some, 5, 8), noise=3)) is None
+    assert twin.suits_cross_planes(planted(accuracy=when("twin", 90, 80, "aside"))) is None
 
 
 def test_every_claim_that_reads_results_is_planted():
     planted_checks = {check for check, *_ in WORLDS}
-    for name in ("dc", "dc_kernel", "em", "em_kernel", "em_titanic"):
+    for name in ("dc", "dc_kernel", "em", "em_kernel", "em_titanic", "twin"):
         checks = {c.check for c in chapters()[name].claims if isinstance(c, Claim)}
         assert checks - planted_checks <= {
             dc.mean_ranks,
@@ -1379,6 +1485,8 @@ def test_every_claim_that_reads_results_is_planted():
             em.is_no_surrogate,
             em.keeps_the_best,
             em.largest_weight_falls,
+            twin.ends_in_a_local_optimum,
+            twin.is_linear_by_kernel,
         }
 
 
@@ -1396,3 +1504,114 @@ def test_the_correlations_that_accuracies_do_not_allow():
     for entry, ceiling in broken:
         assert entry.proof(100 * ceiling - 0.01) is None
         assert f"at most {100 * ceiling:.1f}" in (entry.proof(99.9) or "")
+
+
+# ---------------------------------------------------------------- twin machines
+
+
+def test_twin_machines_are_tuned_with_equal_effort():
+    sizes = {name: len(method.candidates()) for name, method in twin.METHODS.items()}
+    assert set(sizes.values()) == {12}
+    # machines that select nothing have the prices of those that do
+    for few, many in (
+        (twin.SELECTING, twin.TUNED),
+        (twin.KERNEL_SELECTING, twin.KERNEL_TUNED),
+    ):
+        assert all(set(few[name]) <= set(many[name]) for name in few if name != "sigma")
+    # settings are tried from the sparsest, since the first wins a tie
+    for grid in (twin.SELECTING, twin.KERNEL_SELECTING):
+        assert next(iter(grid)) == "sigma" and grid["sigma"] == sorted(grid["sigma"], reverse=True)
+    for name in ("rfe", "fisher"):
+        assert next(iter(twin.METHODS[name].grid)) == "share"
+
+
+def test_what_the_text_asks_for_is_declared():
+    chapter = chapters()["twin"]
+    cells = set(chapter.cells())
+    for dataset in ("sonar", "ionosphere", "wdbc", "pima", "cross-middle", "cross-aside"):
+        assert {(dataset, name) for name in twin.LINEAR} <= cells
+        for size in twin.SIZES[dataset]:
+            assert {(dataset, f"{by}-{size}") for by in twin.ORDERS} <= cells
+    published = chapter.methods["ftsvm"].build({}), chapter.methods["ftsvm-rbf"].build({})
+    for machine in published:
+        assert (machine.init, machine.search, machine.refit) == ("score", "greedy", False)
+    assert published[1].kernel == "rbf"
+    default = FTSVM().get_params()
+    assert chapter.methods["ftsvm-flip"].build({}).get_params() == default
+    # every cell is shown
+    assert cells == {cell for table in chapter.tables.values() for cell in table.cells()}
+
+
+def test_cross_planes_are_drawn_anew_and_relevant_columns_do_not_come_first():
+    chapter = chapters()["twin"]
+    for name, center in twin.CROSS.items():
+        X, y = chapter.datasets[name].read()
+        assert X.shape == (twin.POOL, twin.COLUMNS)
+        spread = np.array([np.cov(X[y == k].T) for k in (0, 1)])
+        joint = abs(spread - spread.mean(axis=0)).max(axis=(0, 2))
+        assert set(np.flatnonzero(joint > 0.1)) == {5, 6}
+        gaps = abs(X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0))
+        assert (gaps.max() > 0.5) == (center > 0)
+        splits = chapter.protocol.splits(y, chapter.datasets[name].rows)
+        draws = draws_of(splits, chapter.protocol.folds)
+        assert len(draws) == chapter.protocol.repeats and draws[0] != draws[1]
+        assert {len(drawn) for drawn in draws} == {twin.ROWS}
+
+
+def test_ranked_machines_are_what_they_say():
+    X, y = load("ionosphere", return_X_y=True)
+    X, y = X[::3, X[::3].std(axis=0) > 0], y[::3]
+    Z = StandardScaler().fit_transform(X)
+    left = np.arange(X.shape[1])
+    eliminated = []
+    while len(left):
+        weights = SVC(kernel="linear", C=0.1).fit(Z[:, left], y).coef_[0]
+        eliminated.insert(0, left[np.argmin(weights**2)])
+        left = np.delete(left, np.argmin(weights**2))
+    for ranking, order in (("rfe", eliminated), ("fisher", np.argsort(-fisher_score(X, y)))):
+        for share, size in ((0.1, 3), (0.01, 1), (1.0, 33)):
+            machine = twin.RankedSVM(C=0.1, share=share, ranking=ranking).fit(X, y)
+            best = np.sort(order[:size])
+            assert np.array_equal(np.flatnonzero(machine.get_support()), best)
+            alone = make_pipeline(StandardScaler(), SVC(kernel="linear", C=0.1)).fit(X[:, best], y)
+            assert np.array_equal(machine.predict(X), alone.predict(X[:, best]))
+    everything = twin.RankedSVM(C=0.1).fit(X, y)
+    assert everything.get_support().all() and not hasattr(everything, "dual_coef_")
+    kernel = twin.RankedSVM(C=1.0, kernel="rbf", gamma=0.1).fit(X, y)
+    assert engine._facts(kernel, X)["n_kept"] == len(SVC(C=1.0, gamma=0.1).fit(Z, y).support_)
+    for by in twin.ORDERS:
+        machine = twin.RankedTwin(by, 4, c_fit=0.3, c_hinge=0.1).fit(X, y)
+        order = (
+            np.argsort(-fisher_score(X, y), kind="stable")
+            if by == "fisher"
+            else rank_features(X, y, by=by, c_fit=0.3, c_hinge=0.1).order
+        )
+        best = np.sort(order[:4])
+        assert np.array_equal(np.flatnonzero(machine.get_support()), best)
+        alone = TwinSVM(c_fit=0.3, c_hinge=0.1).fit(X[:, best], y)
+        assert np.array_equal(machine.predict(X), alone.predict(X[:, best]))
+
+
+def test_kept_rankings_are_of_the_same_rows():
+    X, y = load("pima", return_X_y=True)
+    first, second = (rows for rows in np.split(np.random.default_rng(0).permutation(len(y)), 2))
+    kept = [
+        twin.RankedSVM(C=0.1, share=0.3, ranking="fisher").fit(X[rows], y[rows]).get_support()
+        for rows in (first, second, first)
+    ]
+    for rows, support in zip((first, second, first), kept, strict=True):
+        best = np.argsort(-fisher_score(X[rows], y[rows]))[:2]
+        assert set(np.flatnonzero(support)) == set(best)
+
+
+def test_the_published_search_ends_where_flips_go_on(monkeypatch):
+    assert twin.ends_in_a_local_optimum() is False
+    monkeypatch.setattr(twin, "PUBLISHED", {"init": "all", "search": "flip"})
+    assert twin.ends_in_a_local_optimum() is True
+
+
+def test_times_are_those_of_a_fit():
+    line = {"dataset": "sonar", "method": "twin", "seconds": 3.7}
+    assert twin.milliseconds(engine.Cell(line, 0.2)) == pytest.approx(
+        10
+    )  # of 10 folds, 37 fits each

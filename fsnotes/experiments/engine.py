@@ -120,10 +120,14 @@ def _facts(machine, X):
         if hasattr(machine, f"{name}_")
     }
     if hasattr(machine, "dual_coef_") and hasattr(machine, "support_"):
-        found["n_kept"] = len(machine.support_)
-        _, places, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
-        points = np.unique(places.ravel()[machine.support_])
-        found |= {"n_distinct": len(points), "n_rows": counts[points].sum()}
+        if machine.support_.dtype == bool:
+            # the support is of features, and points are kept apart from it
+            found["n_kept"] = len(machine.support_vectors_)
+        else:
+            found["n_kept"] = len(machine.support_)
+            _, places, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+            points = np.unique(places.ravel()[machine.support_])
+            found |= {"n_distinct": len(points), "n_rows": counts[points].sum()}
     return {
         name: int(value) if isinstance(value, numbers.Integral) else float(value)
         for name, value in found.items()

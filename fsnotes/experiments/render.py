@@ -244,7 +244,7 @@ def _measured_table(chapter, table, results, dataset, measure):
         grids.append(
             Grid(f"{chapter.papers[table.source]}, {table.place}: {label}", header, tuple(rows))
         )
-    return Rendered(tuple(grids), (f"{table.title}. {_how(results)}",))
+    return Rendered(tuple(grids), tuple(_notes(table, results, ())))
 
 
 def _told_by(results, dataset, methods):
