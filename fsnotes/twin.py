@@ -29,10 +29,8 @@ def check_prices(name, value):
     """Raise unless `value` is a price, or two, one for each class."""
     if isinstance(value, (str, bytes)) or isinstance(value, numbers.Real):
         return check_real(name, value, 0, open_at=0, most=LARGEST_C)
-    try:
-        prices = list(value)
-    except TypeError:
-        prices = []
+    ordered = hasattr(value, "__getitem__") and not isinstance(value, dict)
+    prices = list(value) if ordered and np.ndim(value) else []
     if len(prices) != 2:
         raise ValueError(f"{name}={value!r}; pass a number, or two in the order of classes_")
     for price in prices:
@@ -92,7 +90,7 @@ class TwinProblem:
         return [program.solve(costs) for program in self.programs]
 
     def l2_planes(self):
-        """Planes of least ``(|w|_2^2 + b^2) / 2`` plus squared distances and losses, verified."""
+        """Planes of least ``|w|_2^2 / 2 + b^2`` plus squared distances and losses, verified."""
         return [l2_plane(*self.parts(k)) for k in (0, 1)]
 
 
@@ -213,15 +211,20 @@ class TwinClassifier(RowClassifier, KernelClassifier):
         if not flat:
             return
         if len(flat) == 2:
-            what = "both planes are flat, so that the heavier class is said everywhere"
+            what = "both planes are flat, so that the heavier class is predicted everywhere"
         else:
-            what = f"the plane of class {flat[0]!r} is flat, so that the other class is said"
+            what = f"the plane of class {flat[0]!r} is flat, so that the other is predicted"
         if not self._selected.any():
             what = f"no feature is selected: {what}"
-        warnings.warn(f"{what}; {self._remedy_of_flat()}", SelectionWarning, stacklevel=4)
+        remedies = ", ".join(self._remedies_of_flat())
+        warnings.warn(
+            f"{what}; pass {remedies}. Planes of equal class means are flat at any price",
+            SelectionWarning,
+            stacklevel=4,
+        )
 
-    def _remedy_of_flat(self):
-        return "pass a larger c_fit and c_hinge"
+    def _remedies_of_flat(self):
+        return ["a larger c_fit and c_hinge"] + ['kernel="rbf"'] * (self.kernel is None)
 
     @property
     def support_(self):
@@ -233,7 +236,10 @@ class TwinClassifier(RowClassifier, KernelClassifier):
         return self.support_
 
     def plane_values(self, X):
-        """Values of both planes at each row: 0 on the plane, 1 away from it in size at the margin.
+        """Values of both planes at each row, 0 on the plane: ``X @ coef_.T + intercept_``.
+
+        Rows of the other class are to have at least 1 in the plane of ``classes_[0]``, and at most
+        -1 in the other.
 
         Parameters
         ----------
@@ -265,7 +271,8 @@ class TwinClassifier(RowClassifier, KernelClassifier):
         Returns
         -------
         ndarray of shape (n_samples, 2)
-            In the order of ``classes_``, in units of selection or, with a kernel, in its space.
+            In the order of ``classes_``, in the deviations of ``scale_`` or, with a kernel, in its
+            space.
         """
         values = abs(self.plane_values(X))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -424,8 +431,9 @@ class TwinSVM(TwinClassifier):
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``.
     scale : bool, default=True
-        Measure features in units of their pooled within-class standard deviation, from a point amid
-        the classes: the offset has a price, so that it matters where the origin is.
+        Measure features in units of their pooled within-class standard deviation and, without a
+        kernel, from a point amid the classes: the offset has a price, so that it matters where the
+        origin is.
 
     Attributes
     ----------
@@ -433,8 +441,8 @@ class TwinSVM(TwinClassifier):
         Normals of the planes, in the order of ``classes_``; not with a kernel.
     intercept_ : ndarray of shape (2,)
     norms_ : ndarray of shape (2,)
-        Length of each normal in units of selection, by which distances are measured; with a kernel
-        in its space. 0 where the plane is flat.
+        Length of each normal, in the deviations of ``scale_``, by which distances are measured;
+        with a kernel in its space. 0 where the plane is flat.
     objective_ : float
         Sum of what both problems minimise.
     support_ : ndarray of shape (n_features,)
@@ -518,8 +526,8 @@ class L1TwinSVM(TwinClassifier):
         with a kernel.
     intercept_ : ndarray of shape (2,)
     norms_ : ndarray of shape (2,)
-        Length of each normal in units of selection, by which distances are measured; with a kernel
-        in its space. 0 where the plane is flat.
+        Length of each normal, in the deviations of ``scale_``, by which distances are measured;
+        with a kernel in its space. 0 where the plane is flat.
     objective_ : float
         Sum of what both problems minimise, before a refit.
     support_ : ndarray of shape (n_features,)

@@ -54,6 +54,15 @@ class FeatureProblem:
         """Features that are on and do without a weight; a kernel hides them."""
         return np.zeros(self.n, dtype=bool)
 
+    def is_idle(self, state, added):
+        """Whether the features added do nothing; with a kernel, whether both surfaces are flat."""
+        return not any(plane.weights.any() for plane in state.planes)
+
+    def elsewhere(self):
+        """Where to look for so many features if none alone does anything: from all, or nowhere."""
+        everything = self.solve(np.ones(self.n, dtype=bool))
+        return None if self.is_idle(everything, everything.mask) else everything
+
     def loss_now(self, state):
         """(24) of a state: the price of its features, and what the rows cost."""
         norms = [abs(plane.weights).sum() for plane in state.planes]
@@ -96,6 +105,12 @@ class LinearProblem(FeatureProblem):
     def idle(self, state):
         """Features that are on and have no weight in either plane."""
         return state.mask & ~np.any([plane.weights != 0 for plane in state.planes], axis=0)
+
+    def is_idle(self, state, added):
+        return bool(self.idle(state)[added].any())
+
+    def elsewhere(self):
+        return None
 
     def joint_sizes(self, weights):
         """Of features in both planes, whose weights are given one after the other."""

@@ -21,6 +21,7 @@ __all__ = ["FTSVM", "Move", "Ranking", "rank_features"]
 
 ALPHA = 5.0  # of the surrogate, over the mean size of a feature that has a weight
 SURROGATE_STEPS = 30
+LARGEST_SIGMA = 1e12
 PROVEN = 1e-6  # relative gap of a mixed-integer program that is solved
 SHORTEST = 1e-3  # seconds that it has in any case
 WIDER = 1.01  # times the largest weight that it allows, for rounding
@@ -41,17 +42,20 @@ class FTSVM(TwinClassifier):
     """The features that both planes of a twin machine pay for: those two planes share a price.
 
     (21) of Bai et al. (2014): minimise ``sigma |E| + balance f1 + (1 - balance) f0`` over the set E
-    of features and two planes on them, where f1 and f0 are what `L1TwinSVM` minimises for the plane
-    of ``classes_[1]`` and of ``classes_[0]``. Published is a greedy search for fixed planes; here
-    features are switched one by one with the planes solved anew, until no switch improves.
+    of features and two planes on them, where f1 and f0 are what ``L1TwinSVM`` minimises for the
+    plane of ``classes_[1]`` and of ``classes_[0]``. Published is a greedy search for fixed planes;
+    here features are switched one by one with the planes solved anew, until no switch improves.
 
     Parameters
     ----------
     c_fit : float or pair of float, default=0.1
         Price of the distances to the plane of one's own class; above 0, at most 1e6. Two are for
-        the planes of both classes, in the order of ``classes_``.
+        the planes of both classes, in the order of ``classes_``. At about `c_hinge` the planes
+        separate the classes; from 3 to 10 times that they follow their own rows. Which is better
+        the data decide: search both. With a kernel begin at 1.
     c_hinge : float or pair of float, default=0.1
-        Price of the rows of the other class that are within the margin, likewise.
+        Price of the rows of the other class that are within the margin, likewise. Where the classes
+        have unequal numbers of rows, `sample_weight` can even them out.
     sigma : float, default=0.01
         Price of a feature, as a part of the objective without features; 0 or more.
     sigma_absolute : bool, default=False
@@ -75,7 +79,8 @@ class FTSVM(TwinClassifier):
         Of the mixed-integer program, in seconds.
     n_features : int, optional
         Select exactly so many: after the search features are switched off that cost least, or on
-        that gain most.
+        that gain most. Fewer, with a warning, where none that is left gains anything. Not with
+        `exact`.
     kernel : str or callable, optional
         As in `KernelMPM`, such as "rbf": the planes are then surfaces, made of the kernel's values
         at the distinct training rows, of the features selected.
@@ -83,7 +88,8 @@ class FTSVM(TwinClassifier):
         Of the kernel; by default ``1 / n_features``, of all features.
     refit : bool, default=True
         Return the planes of `TwinSVM` on the features selected, with the same prices; otherwise
-        those of the linear programs.
+        those of the linear programs. Squared distances are other units, so that these are other
+        planes: where they follow rows at a larger `c_fit`, either can be the better one.
     tol : float, default=1e-06
         A switch has to gain more than this part of the objective without features.
     max_iter : int, default=1000
@@ -101,8 +107,8 @@ class FTSVM(TwinClassifier):
         with a kernel.
     intercept_ : ndarray of shape (2,)
     norms_ : ndarray of shape (2,)
-        Length of each normal in units of selection, by which distances are measured; with a kernel
-        in its space. 0 where the plane is flat.
+        Length of each normal, in the deviations of ``scale_``, by which distances are measured;
+        with a kernel in its space. 0 where the plane is flat.
     objective_ : float
         Of the features selected, (21), before a refit.
     sigma_ : float
@@ -191,7 +197,7 @@ class FTSVM(TwinClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_real("sigma", self.sigma, 0)
+        check_real("sigma", self.sigma, 0, most=LARGEST_SIGMA)
         check_bool("sigma_absolute", self.sigma_absolute)
         check_share("balance", self.balance)
         for name, allowed in (("init", INITS), ("search", ("flip", "greedy"))):
@@ -204,6 +210,11 @@ class FTSVM(TwinClassifier):
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)
         check_bool("progress", self.progress)
+        if self.exact and self.n_features is not None:
+            raise ValueError(
+                f"exact=True is about any number of features, not n_features={self.n_features}; "
+                "pass n_features=None or exact=False"
+            )
         if self.kernel is not None:
             if self.init in ("weights", "mm"):
                 raise ValueError(
@@ -284,7 +295,7 @@ class FTSVM(TwinClassifier):
             if found.value < state.value:
                 state = search.flips(search.accept(state, found))
         bound = min(bound, state.value)
-        gap = (state.value - bound) / state.value if state.value > 0 else 0.0
+        gap = state.value / bound - 1 if bound > 0 else np.inf if state.value > 0 else 0.0
         if gap > PROVEN:
             warnings.warn(
                 f"after {self.time_limit:g} seconds the objective {state.value:.6g} is known to be "
@@ -300,7 +311,7 @@ class FTSVM(TwinClassifier):
         found = int(np.count_nonzero(state.mask))
         if found < self.n_features:
             varying = search.problem.n
-            why = f"only {found} vary" if found == varying else "no other has a weight in a plane"
+            why = f"only {found} vary" if found == varying else "no other gets a weight"
             warnings.warn(
                 f"n_features={self.n_features}, but {why}; {found} are returned",
                 SelectionWarning,
@@ -308,14 +319,14 @@ class FTSVM(TwinClassifier):
             )
         return state
 
-    def _remedy_of_flat(self):
-        return "pass a smaller sigma, larger c_fit and c_hinge, or n_features="
+    def _remedies_of_flat(self):
+        return ["a smaller sigma", *super()._remedies_of_flat()]
 
     def _promises(self):
         proven = "" if np.isinf(self.bound_) else f", proven to be at least {self.bound_:.6g}"
         return [
-            f"sigma |E| + losses of both planes: {self.objective_:.6g} at sigma {self.sigma_:.4g}"
-            + proven,
+            f"objective (21), before a refit: {self.objective_:.6g}, of which a feature costs "
+            f"{self.sigma_:.4g}{proven}",
             *super()._promises(),
         ]
 
@@ -400,8 +411,10 @@ class Search:
                 if state.mask[j] == (count > size):
                     least = -np.inf if best is None else state.value - best.value
                     best = self.problem.flipped(state, j, least) or best
-            if best is None or (count < size and self.problem.idle(best)[~state.mask].any()):
-                return state
+            if best is None or (count < size and self.problem.is_idle(best, ~state.mask)):
+                best = self.problem.elsewhere() if count < size else None
+                if best is None:
+                    return state
             self.stage += 1  # what costs more than it gains begins a stage
             state = self.accept(state, best)
         return state
@@ -515,14 +528,14 @@ class Ranking(NamedTuple):
 
     Attributes
     ----------
-    order : ndarray of int
-        All features, the most important first; those that do not vary, last.
     scores : ndarray of shape (n_features,)
-        By which they are ordered, the larger the more important.
+        The larger the more important; minus infinity for features that do not vary.
+    order : ndarray of int
+        All features, the most important first.
     """
 
-    order: np.ndarray
     scores: np.ndarray
+    order: np.ndarray
 
 
 def rank_features(
@@ -560,7 +573,7 @@ def rank_features(
     Returns
     -------
     Ranking
-        ``order`` and ``scores``.
+        ``scores`` and ``order``. With the scores first it suits `SelectKBest` of scikit-learn.
 
     Notes
     -----
@@ -604,7 +617,14 @@ def rank_features(
         found = found if by == "score" else 1 - found
     scores = np.full(machine.n_features_in_, -np.inf)
     scores[data.used] = found
-    return Ranking(np.argsort(-scores, kind="stable"), scores)
+    if len(data.used) > 1 and np.ptp(found) == 0:
+        warnings.warn(
+            "all scores are equal, so that the order is that of the columns; where both planes are "
+            "flat, pass a larger c_fit and c_hinge",
+            SelectionWarning,
+            stacklevel=2,
+        )
+    return Ranking(scores, np.argsort(-scores, kind="stable"))
 
 
 def at_least_mean(values):

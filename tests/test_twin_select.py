@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectKBest
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from fsnotes import (
@@ -858,11 +859,18 @@ def test_scores_are_those_of_algorithm_2(kernel):
                 "gamma": 0.2,
                 "scale": False,
             }
-            found = rank_features(X, y, by="score", **options)
+            found = ranked(X, y, by="score", **options)
             assert np.allclose(found.scores, expected, rtol=1e-5)
             assert np.array_equal(found.order, np.argsort(-found.scores, kind="stable"))
-            backwards = rank_features(X, y, by="reversed", **options)
+            backwards = ranked(X, y, by="reversed", **options)
             assert np.allclose(backwards.scores, 1 - found.scores)
+
+
+def ranked(X, y, **options):
+    """The ranking, also where all scores are equal."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "all scores are equal", SelectionWarning)
+        return rank_features(X, y, **options)
 
 
 def lost(machine, X, y, support, shares, mask):
@@ -940,8 +948,40 @@ def test_rankings_are_checked():
         rank_features(GOOD, LABELS, c_fit=-1)
     with pytest.raises(ValueError, match="one class"):
         rank_features(GOOD, [0] * 6)
-    nothing = rank_features(GOOD, LABELS, support=[False, False])
+    with pytest.warns(SelectionWarning, match="all scores are equal.*larger c_fit"):
+        nothing = rank_features(GOOD, LABELS, support=[False, False])
     assert np.isfinite(nothing.scores).all()
+
+
+def test_a_ranking_suits_select_k_best():
+    X, y = load("wdbc", return_X_y=True)
+    found = rank_features(X, y)
+    kept = SelectKBest(rank_features, k=3).fit(X, y).get_support(indices=True)
+    assert set(kept) == set(found.order[:3])
+
+
+def test_flat_surfaces_select_nothing_by_their_order():
+    X, y = load("pima", return_X_y=True)
+    cheap = {"kernel": "rbf", "c_fit": 1e-3, "c_hinge": 1e-3}
+    for part in (X[::6], X[::6, ::-1]):
+        with pytest.warns(SelectionWarning) as said:
+            machine = FTSVM(n_features=3, **cheap).fit(part, y[::6])
+        assert machine.n_selected_ == 0
+        assert "n_features=3, but no other gets a weight; 0" in str(said[0].message)
+        with pytest.warns(SelectionWarning, match="all scores are equal"):
+            rank_features(part, y[::6], **cheap)
+
+
+def test_features_that_do_nothing_alone_are_found_among_all():
+    """Of two that matter together only, as in a checkerboard."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (120, 4))
+    y = (X[:, 1] * X[:, 2] > 0).astype(int)
+    options = {"kernel": "rbf", "gamma": 0.5, "c_fit": 0.3, "c_hinge": 0.3, "sigma": 0.5}
+    with pytest.warns(SelectionWarning, match="no feature is selected"):
+        FTSVM(**options).fit(X, y)
+    machine = FTSVM(n_features=2, **options).fit(X, y)
+    assert np.flatnonzero(machine.support_).tolist() == [1, 2]
 
 
 # ---------------------------------------------------------------- sizes
@@ -987,7 +1027,7 @@ def test_each_step_to_a_size_is_the_best():
 def test_more_features_than_there_are_is_told():
     X, y = make_instance(0)
     with pytest.warns(
-        SelectionWarning, match="n_features=12, but no other has a weight.* 7 are ret"
+        SelectionWarning, match="n_features=12, but no other gets a weight.* 7 are ret"
     ):
         machine = FTSVM(n_features=12).fit(X, y)
     assert machine.n_selected_ == 7
@@ -1107,7 +1147,7 @@ def test_frames_names_pickles_and_clones():
     assert back.moves_ == machine.moves_ and back.summary() == machine.summary()
     selected = machine.get_feature_names_out()
     assert all(str(name) in machine.summary() for name in selected)
-    assert "sigma |E| + losses of both planes" in machine.summary()
+    assert "objective (21), before a refit: " in machine.summary()
     assert "proven" not in machine.summary()
     kernel = FTSVM(kernel="rbf", c_fit=1, c_hinge=1).fit(X.iloc[:60], y.iloc[:60])
     assert np.array_equal(pickle.loads(pickle.dumps(kernel)).predict(X), kernel.predict(X))
@@ -1231,7 +1271,7 @@ def test_before_a_fit_there_is_nothing():
 def test_dear_features_are_none(search, kernel, sigma):
     X, y, *_ = draw(0)
     with pytest.warns(
-        SelectionWarning, match="no feature is selected: both.*smaller sigma.*n_feat"
+        SelectionWarning, match="no feature is selected: both.*smaller sigma, a larger c_fit"
     ):
         machine = FTSVM(sigma=sigma, search=search, kernel=kernel).fit(X, y)
     assert machine.n_selected_ == 0 and machine.norms_.tolist() == [0, 0]
@@ -1382,5 +1422,8 @@ def test_any_small_data_with_a_kernel(data, kernel, size):
             after = machine.sigma_ * mask.sum() + values(mask)[0]
             assert after >= machine.objective_ - 1.1e-6 * values.nothing
     if size is not None:
-        assert machine.n_selected_ == min(size, np.count_nonzero(np.ptp(X, axis=0)))
+        most = min(size, np.count_nonzero(np.ptp(X, axis=0)))
+        assert machine.n_selected_ == most or (
+            machine.n_selected_ < most and (machine.norms_ == 0).all()
+        )
     assert np.isfinite(machine.decision_function(X)).all()
