@@ -165,25 +165,6 @@ class TwinClassifier(RowClassifier, KernelClassifier):
         check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("scale", self.scale)
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels of one kind: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two equal rows.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        self._forget()
-        return self._fit(*self._weighted(X, y, sample_weight))
-
     def _fit(self, X, positive, weights):
         data = self._data(X, positive, weights)
         mask, planes, result = self._solve(data)
