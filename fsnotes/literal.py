@@ -369,7 +369,7 @@ def sparse_kernel_step(K, y, C, Lambda, C0=0.0, gram=None):
 
 
 def zero_norm_step(X, y, C, Lambda):
-    """One step of the zero-norm SVM, (7)-(8) of paper 002.
+    """One step of the zero-norm SVM, (7)-(8) of Huang et al. (2008).
 
     Solved for ``u = sqrt(Lambda) w``, the same program: entries of Lambda differ by twelve orders.
 
@@ -405,7 +405,7 @@ def zero_norm_step(X, y, C, Lambda):
 
 
 def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
-    """The zero-norm SVM, (7)-(9) of paper 002, from ``Lambda = I``.
+    """The zero-norm SVM, (7)-(9) of Huang et al. (2008), from ``Lambda = I``.
 
     Printed are, in (7) and (9) together, weights of two steps ago, so that two sequences take
     turns; a run for r features that ends at the last step with *at most* r of them, of which the r
@@ -458,7 +458,7 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
 
 
 def probit_em(H, y, w, steps, gamma=None, free=()):
-    """Steps of the probit EM, (4)-(6) of paper 002, without CVXPY, since (6) has a closed form.
+    """Steps of the probit EM, (4)-(6) of Huang et al. (2008), without CVXPY, since (6) has a closed form.
 
     Printed are as many entries of Lambda as there are rows; there is one for each weight. Of the
     exponential prior is printed ``1 / tau = gamma / |w|``; its mean is ``sqrt(gamma) / |w|``. In
@@ -541,7 +541,7 @@ def fsv(X, y, C, alpha, start, n_features=None, epsilon=1e-9, most=500):
     start : ndarray of shape (n_features,)
         Weights at which the penalty is linearised first.
     n_features : int, optional
-        The r of paper 002, as in `zero_norm_svm`; by default the steps end where they gain
+        The r of Huang et al. (2008), as in `zero_norm_svm`; by default the steps end where they gain
         nothing.
     epsilon : float, default=1e-9
         The linearised objective has to fall by such a part.
@@ -667,7 +667,7 @@ def arom(X, y, C, norm, n_features=None, epsilon=1e-6, most=500):
 
 
 def twin_svm(A1, A2, c_fit, c_hinge):
-    """L2-TWSVM, (2)-(3) of paper 003.
+    """L2-TWSVM, (2)-(3) of Bai et al. (2014).
 
     Neither ``b_i**2`` nor ``|A_i w_i + b_i e|_2^2`` has a half, as printed. For ``K(A1, A)`` and
     ``K(A2, A)`` in place of A1 and A2, where A is A1 above A2, these are (5)-(6) exactly, with
@@ -704,7 +704,7 @@ def twin_svm(A1, A2, c_fit, c_hinge):
 
 
 def l1_twin_svm(A1, A2, c_fit, c_hinge):
-    """L1-TWSVM, (7)-(8) of paper 003, as the linear programs (11)-(12).
+    """L1-TWSVM, (7)-(8) of Bai et al. (2014), as the linear programs (11)-(12).
 
     For ``K(A1, A)`` and ``K(A2, A)`` in place of A1 and A2, where A is A1 above A2, these are
     (13)-(14) exactly, with ``u_i`` and ``gamma_i`` as the planes.
@@ -733,7 +733,7 @@ def l1_twin_svm(A1, A2, c_fit, c_hinge):
 
 
 def ftsvm_value(A1, A2, E, planes, c_fit, c_hinge, sigma, balance, norms=True, kernel=None):
-    """The objective of FTSVM, (21) of paper 003, or (24), at given planes and features.
+    """The objective of FTSVM, (21) of Bai et al. (2014), or (24), at given planes and features.
 
     Parameters
     ----------
@@ -769,7 +769,7 @@ def ftsvm_value(A1, A2, E, planes, c_fit, c_hinge, sigma, balance, norms=True, k
 
 
 def ftsvm_scores(A1, A2, planes, c_fit, c_hinge, balance, kernel=None):
-    """Scores of the features, (22)-(23) of paper 003.
+    """Scores of the features, (22)-(23) of Bai et al. (2014).
 
     The linear case of (22) is not printed: ``A1(i) w1_i`` takes the place of ``K(A1(i), A(i)) u1``,
     as (15) takes that of (19). Where every value is 0, (23) is 0 / 0, and the scores are equal.
@@ -805,7 +805,7 @@ def ftsvm_scores(A1, A2, planes, c_fit, c_hinge, balance, kernel=None):
 
 
 def ftsvm(A1, A2, c_fit, c_hinge, sigma, balance, kernel=None, tol=1e-6, sweeps=1000):
-    """FTSVM by Algorithm 1 of paper 003, for (15)-(18), or for (19)-(21) with a kernel.
+    """FTSVM by Algorithm 1 of Bai et al. (2014), for (15)-(18), or for (19)-(21) with a kernel.
 
     Printed are "goto 5" in step 5(d), which never ends, where "goto 6" is meant; no lambda among
     the inputs; and "no more than k times" for the evaluations of (24), of which there are up to
@@ -864,7 +864,7 @@ def ftsvm(A1, A2, c_fit, c_hinge, sigma, balance, kernel=None, tol=1e-6, sweeps=
 
 
 def ftsvm_exact(A1, A2, c_fit, c_hinge, sigma, balance):
-    """Linear FTSVM to the optimum: (21) of paper 003, by enumeration over all E.
+    """Linear FTSVM to the optimum: (21) of Bai et al. (2014), by enumeration over all E.
 
     The paper has no such algorithm. Each E has its two programs (11)-(12), which are compiled
     once, with ``A1 E`` and ``A2 E`` as parameters.
@@ -908,7 +908,7 @@ def ftsvm_exact(A1, A2, c_fit, c_hinge, sigma, balance):
 
 
 def rtsvm(A1, A2, E, c_fit, c_hinge, balance, kernel=None):
-    """RTSVM, Algorithm 2 of paper 003: scores of all features at the planes of a fixed E.
+    """RTSVM, Algorithm 2 of Bai et al. (2014): scores of all features at the planes of a fixed E.
 
     Printed are no lambda among the inputs, and a sigma, which nothing depends on.
 
@@ -976,7 +976,7 @@ def _twin_loss(first, second, planes, c_fit, c_hinge, balance):
 
 
 def _greedy_step(A1, A2, E, planes, c_fit, c_hinge, sigma, balance, kernel, tol, sweeps):
-    """Step 5 of Algorithm 1 of paper 003."""
+    """Step 5 of Algorithm 1 of Bai et al. (2014)."""
 
     def value(E):  # (24)
         return ftsvm_value(
