@@ -458,8 +458,9 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
 
 
 def probit_em(H, y, w, steps, gamma=None, free=()):
-    """Steps of the probit EM, (4)-(6) of Huang et al. (2008), without CVXPY, since (6) has a closed form.
+    """Steps of the probit EM, (4)-(6) of Huang et al. (2008).
 
+    Without CVXPY, since (6) has a closed form.
     Printed are as many entries of Lambda as there are rows; there is one for each weight. Of the
     exponential prior is printed ``1 / tau = gamma / |w|``; its mean is ``sqrt(gamma) / |w|``. In
     the tails (4) is 0 / 0, and no weight may be 0.
@@ -541,8 +542,8 @@ def fsv(X, y, C, alpha, start, n_features=None, epsilon=1e-9, most=500):
     start : ndarray of shape (n_features,)
         Weights at which the penalty is linearised first.
     n_features : int, optional
-        The r of Huang et al. (2008), as in `zero_norm_svm`; by default the steps end where they gain
-        nothing.
+        The r of Huang et al. (2008), as in `zero_norm_svm`; by default the steps end where they
+        gain nothing.
     epsilon : float, default=1e-9
         The linearised objective has to fall by such a part.
     most : int, default=500
