@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-__all__ = ["check_bool", "check_bound", "check_count", "check_real"]
+__all__ = ["check_bool", "check_bound", "check_count", "check_one_of", "check_real"]
 
 
 def check_real(name, value, least, *, open_at=None, most=np.inf):
@@ -37,3 +37,10 @@ def check_bool(name, value):
     """Raise unless `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}={value!r}; pass True or False")
+
+
+def check_one_of(name, value, allowed):
+    """Raise unless `value` is one of these words."""
+    if not isinstance(value, str) or value not in allowed:
+        words = [f'"{word}"' for word in allowed]
+        raise ValueError(f"{name}={value!r}; pass {', '.join(words[:-1])} or {words[-1]}")

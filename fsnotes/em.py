@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from fsnotes.base import solved
-from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.hinge import LARGEST_C, DualModel, balanced
 from fsnotes.reweighting import (
@@ -160,8 +160,7 @@ class ZeroNormSVM(RowClassifier):
             check_real("p", self.p, 0, most=2)
         if self.n_features is not None:
             check_count("n_features", self.n_features)
-        if not isinstance(self.start, str) or self.start not in ("large_C", "identity"):
-            raise ValueError(f'start={self.start!r}; pass "large_C" or "identity"')
+        check_one_of("start", self.start, ("large_C", "identity"))
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from fsnotes.base import solved
-from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.em import Candidate, Unpenalized
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.hinge import LARGEST_C
@@ -186,8 +186,7 @@ class SparseKernelSVM(BasisClassifier):
         check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
         check_real("C0", self.C0, 0, most=LARGEST_C)
         check_real("p", self.p, 0, most=2)
-        if not isinstance(self.start, str) or self.start not in ("large_C", "identity"):
-            raise ValueError(f'start={self.start!r}; pass "large_C" or "identity"')
+        check_one_of("start", self.start, ("large_C", "identity"))
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.base import SparseClassifier
-from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import SelectionWarning
 from fsnotes.kernels import KernelClassifier, check_kernel
 from fsnotes.mm import majorize_minimize
@@ -174,9 +174,7 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
 
     def _check_parameters(self):
         for name, allowed in (("prior", ("jeffreys", "laplace")), ("solver", ("newton", "em"))):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in allowed:
-                raise ValueError(f'{name}={value!r}; pass "{allowed[0]}" or "{allowed[1]}"')
+            check_one_of(name, getattr(self, name), allowed)
         check_real("alpha", self.alpha, 0, open_at=0)
         check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("refit", self.refit)

@@ -10,14 +10,15 @@ from scipy.sparse import block_array, csr_array, diags_array, eye_array, hstack,
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from fsnotes.checks import check_bool, check_count, check_real
+from fsnotes.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import SelectionWarning
+from fsnotes.filters import Ranking
 from fsnotes.mm import Result, Step, majorize_minimize
 from fsnotes.surrogates import Exponential
 from fsnotes.twin import L1TwinSVM, TwinClassifier, refitted
 from fsnotes.twin_masks import KernelProblem, LinearProblem, Surrogate
 
-__all__ = ["FTSVM", "Move", "Ranking", "rank_features"]
+__all__ = ["FTSVM", "Move", "rank_features"]
 
 ALPHA = 5.0  # of the surrogate, over the mean size of a feature that has a weight
 SURROGATE_STEPS = 30
@@ -523,21 +524,6 @@ def largest_weights(part, budget, end):
     return found
 
 
-class Ranking(NamedTuple):
-    """Features by importance.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_features,)
-        The larger the more important; minus infinity for features that do not vary.
-    order : ndarray of int
-        All features, the most important first.
-    """
-
-    scores: np.ndarray
-    order: np.ndarray
-
-
 def rank_features(
     X,
     y,
@@ -573,7 +559,8 @@ def rank_features(
     Returns
     -------
     Ranking
-        ``scores`` and ``order``. With the scores first it suits `SelectKBest` of scikit-learn.
+        ``scores``, minus infinity for features that do not vary, and ``order``, of all features.
+        With the scores first it suits `SelectKBest` of scikit-learn.
 
     Notes
     -----
@@ -637,10 +624,3 @@ def check_share(name, value):
     check_real(name, value, 0, open_at=0, most=1)
     if value == 1:
         raise ValueError(f"{name}=1; pass a number above 0 and below 1")
-
-
-def check_one_of(name, value, allowed):
-    """Raise unless `value` is one of these words."""
-    if not isinstance(value, str) or value not in allowed:
-        words = [f'"{word}"' for word in allowed]
-        raise ValueError(f"{name}={value!r}; pass {', '.join(words[:-1])} or {words[-1]}")
