@@ -8,7 +8,7 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.optimize import linprog, minimize
+from scipy.optimize import linprog, minimize, nnls
 
 from fsnotes import literal
 
@@ -807,3 +807,384 @@ def test_tolerances_of_the_twins_are_tight(monkeypatch):
     for options in asked[smooth:]:
         tolerances = options["primal_feasibility_tolerance"], options["dual_feasibility_tolerance"]
         assert options["solver"] == cp.HIGHS and tolerances == (1e-9, 1e-9)
+
+
+def draw_classes(seed, m=8, n=14, c=3):
+    """Columns, the last of ones, and a -1 or +1 for each row and class."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(m) % c)
+    return with_ones(rng.normal(size=(m, n))), coded(labels, c)
+
+
+def coded(labels, c):
+    return np.where(labels[:, None] == np.arange(c), 1.0, -1.0)
+
+
+def sizes(W):
+    return np.sqrt((W**2).sum(axis=1))
+
+
+def least_distance(G):
+    """The shortest z with Gz >= 1, of Lawson and Hanson."""
+    target = np.append(np.zeros(G.shape[1]), 1)
+    a, _ = nnls(np.vstack([G.T, np.ones(len(G))]), target)
+    residual = np.append(G.T @ a, a.sum() - 1)
+    return -residual[:-1] / residual[-1]
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_dso_step_by_least_distances(seed, soft):
+    """A class is a machine of its own, and a margin error a column of its own."""
+    rng = np.random.default_rng(seed)
+    X, Y = draw_classes(seed)
+    weights, shares = 10 ** rng.uniform(-2, 1, size=15), rng.uniform(0.2, 3, size=8)
+    C, p = 10 ** rng.uniform(-1, 1), rng.uniform(0.1, 1)
+    found, value = literal.dso_step(X, Y, weights, *([C, p, shares] if soft else []))
+    expected = 0
+    for y, w in zip(Y.T, found.T, strict=True):
+        scale = np.sqrt(weights / (p / 2 if soft else 1))
+        G = y[:, None] * X * scale
+        if soft:
+            G = np.hstack([G, np.diag(1 / np.sqrt(C * shares))])
+        z = least_distance(G)
+        expected += z @ z
+        assert np.allclose(w, scale * z[:15], atol=1e-6 * abs(found).max())
+    assert np.isclose(value, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_dso_step_is_stationary(seed):
+    rng = np.random.default_rng(seed)
+    X, Y = draw_classes(seed)
+    weights, shares = 10 ** rng.uniform(-1, 1, size=15), rng.uniform(0.2, 3, size=8)
+    W, value = literal.dso_step(X, Y, weights)
+    b = np.linalg.lstsq(X.T, W / weights[:, None])[0]
+    margins = Y * (X @ W)
+    assert np.allclose(X.T @ b, W / weights[:, None], atol=1e-7)
+    assert (Y * b).min() > -1e-7 and margins.min() > 1 - 1e-7
+    assert abs(b * (margins - 1)).max() < 1e-7
+    assert np.isclose(value, abs(b).sum(), rtol=1e-7)
+    assert np.isclose(value, (W**2 / weights[:, None]).sum(), rtol=1e-7)
+    W, value = literal.dso_step(X, Y, weights, 0.8, 0.3, shares)
+    errors = np.maximum(0, 1 - Y * (X @ W))
+    b = 2 * 0.8 * shares[:, None] * Y * errors
+    assert np.allclose(0.3 * W / weights[:, None], X.T @ b, atol=1e-4)
+    norm = (W**2 / weights[:, None]).sum()
+    loss = (shares[:, None] * errors**2).sum()
+    assert np.isclose(value, 0.15 * norm + 0.8 * loss, rtol=1e-7) and loss > 1e-3
+
+
+@pytest.mark.parametrize("C", [None, 2])
+def test_rows_of_no_weight_stay_zero(C):
+    X, Y = draw_classes(1)
+    weights = np.linspace(0.5, 2, 15)
+    weights[[2, 7, 14]] = 0
+    W, value = literal.dso_step(X, Y, weights, C)
+    assert np.array_equal(np.flatnonzero(~W.any(axis=1)), [2, 7, 14])
+    kept = weights > 0
+    V, other = literal.dso_step(X[:, kept], Y, weights[kept], C)
+    assert np.isclose(value, other, rtol=1e-9) and np.allclose(W[kept], V, atol=1e-8)
+
+
+@pytest.mark.parametrize("C", [None, 0.5])
+@pytest.mark.parametrize("seed", range(4))
+def test_dso_is_where_the_steps_end(seed, C):
+    X, Y = draw_classes(seed)
+    shares = np.random.default_rng(seed).uniform(0.2, 3, size=8)
+    W, value = literal.dso(X, Y, C, shares)
+
+    def of(W):
+        errors = np.maximum(0, 1 - Y * (X @ W))
+        return sizes(W).sum() + (0 if C is None else C * (shares[:, None] * errors**2).sum())
+
+    assert np.isclose(value, of(W), rtol=1e-7)
+    again, stepped = literal.dso_step(X, Y, sizes(W), C, 1.0, shares)
+    assert np.isclose(of(again), value, rtol=1e-7) and np.allclose(again, W, atol=1e-4)
+    assert np.isclose(stepped + (0 if C is None else sizes(W).sum() / 2), value, rtol=1e-7)
+    V, values = np.ones((15, 3)), []
+    for _ in range(60):
+        V, _ = literal.dso_step(X, Y, sizes(V), C, 1.0, shares)
+        values.append(of(V))
+    assert (np.diff(values) < 1e-8).all() and value * (1 - 1e-7) < values[-1] < value * (1 + 1e-3)
+    dead = sizes(W) < 1e-5
+    assert 0 < dead.sum() < 14 and sizes(V)[dead].max() < 0.05
+
+
+def test_dear_errors_are_no_errors():
+    X, Y = draw_classes(2)
+    weights = np.linspace(0.5, 2, 15)
+
+    def step(X, Y, C=None):
+        return literal.dso_step(X, Y, weights, C, 2.0)
+
+    for solver in (literal.dso, step):
+        (W, hard), (V, soft) = solver(X, Y), solver(X, Y, 1e7)
+        assert np.isclose(soft, hard, rtol=1e-6) and np.allclose(W, V, atol=1e-4)
+        assert solver(X, Y, 1)[1] < 0.99 * hard
+
+
+def test_soft_margins_of_more_columns():
+    X, Y = draw_classes(0, m=40, n=120, c=4)
+    W, value = literal.dso(X, Y, 1)
+    errors = np.maximum(0, 1 - Y * (X @ W))
+    assert np.isclose(value, sizes(W).sum() + (errors**2).sum(), rtol=1e-7)
+    b = X.T @ (2 * Y * errors)
+    used = sizes(W) > 1e-4
+    assert np.allclose(b[used], W[used] / sizes(W)[used, None], atol=1e-2)
+    assert sizes(b).max() < 1 + 1e-4 and 0 < used.sum() < 121
+
+
+def test_shares_are_rows_that_repeat():
+    X, Y = draw_classes(3)
+    times = np.array([1, 2, 3, 1, 1, 2, 1, 4])
+    more = np.repeat(X, times, axis=0), np.repeat(Y, times, axis=0)
+    weights = np.linspace(0.5, 2, 15)
+    values = [literal.dso(X, Y, 0.3, times)[1], literal.dso_step(X, Y, weights, 0.3, 0.5, times)[1]]
+    others = [literal.dso(*more, 0.3)[1], literal.dso_step(*more, weights, 0.3, 0.5)[1]]
+    assert np.allclose(values, others, rtol=1e-8)
+
+
+def test_classes_that_nothing_separates():
+    X, Y = draw_classes(0)
+    X[1], Y[1] = X[0], -Y[0]
+    with pytest.raises(AssertionError, match="does not call its answer optimal"):
+        literal.dso(X, Y)
+    with pytest.raises(AssertionError, match="does not call its answer optimal"):
+        literal.dso_step(X, Y, np.ones(15))
+    assert literal.dso(X, Y, 1)[1] > 0 and literal.dso_step(X, Y, np.ones(15), 1)[1] > 0
+
+
+def both_parts(M, N, L, U, E, sign):
+    """(8), with M in P as it is or turned."""
+    zeros = np.zeros((M.shape[1], N.shape[1]))
+    P = np.vstack([sign * M, np.eye(M.shape[1])])
+    return P @ U + np.vstack([N, zeros]) + np.vstack([L @ E, zeros])
+
+
+@pytest.mark.parametrize("shape", [(8, 14), (6, 5), (10, 4)])
+def test_the_solution_space_and_its_sign(shape):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, Y = draw_classes(seed, *shape)
+        X[:, 1] = 2 * X[:, 0]
+        rank, projected = min(shape[0], shape[1]), X @ np.linalg.pinv(X)
+        pivots = rng.permutation([j for j in range(X.shape[1]) if j != 1])[:rank].tolist()
+        for chosen in (None, pivots):
+            order, M, N, L = literal._solution_space(X, Y, chosen)
+            first = [0, *range(2, rank + 1)] if chosen is None else chosen
+            assert order[:rank] == first and sorted(order) == list(range(X.shape[1]))
+            assert np.allclose(X[:, first] @ M, X[:, order[rank:]])
+            U, E = rng.normal(size=(M.shape[1], 3)), rng.normal(size=Y.shape)
+            W = both_parts(M, N, L, U, E, -1)
+            assert np.allclose(X[:, order] @ W, projected @ (Y + E))
+            printed = both_parts(M, N, L, U, E, 1)
+            assert abs(X[:, order] @ printed - projected @ (Y + E)).max() > 0.1
+        if shape[0] < shape[1]:
+            assert np.allclose(projected, np.eye(shape[0]))
+
+
+@pytest.mark.parametrize("pivots", [range(7), range(9), [0, 1, *range(2, 8)], [2] * 8])
+def test_pivots_that_do_not_do(pivots):
+    X, Y = draw_classes(0)
+    X[:, 1] = 2 * X[:, 0]
+    with pytest.raises(ValueError, match="rank of X is 8: pivots has to name 8 independent"):
+        literal.dso_algorithm1(X, Y, 1, pivots)
+
+
+@pytest.mark.parametrize("m", [4, 8])
+def test_the_step_over_directions_by_its_formulas(m):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        M, K, Sigma = rng.normal(size=(m, 6)), rng.normal(size=(m, 3)), rng.uniform(0.3, 3, m + 6)
+        U = literal._dso_directions(M, K, Sigma)
+        P, G, S = np.vstack([-M, np.eye(6)]), np.vstack([K, np.zeros((6, 3))]), np.diag(Sigma**2)
+        S1, S2 = S[:m, :m], S[m:, m:]
+        T = np.linalg.inv(S2) @ M.T @ S1
+        assert np.allclose(U, -np.linalg.inv(P.T @ S @ P) @ P.T @ S @ G)  # (11)
+        assert np.allclose(U, np.linalg.inv(M.T @ S1 @ M + S2) @ M.T @ S1 @ K)  # (12)
+        assert np.allclose(U, T @ np.linalg.inv(M @ T + np.eye(m)) @ K)  # (13)
+        printed = -np.linalg.inv(P.T @ np.diag(Sigma) @ P) @ P.T @ S @ G
+        assert not np.allclose(U, printed, rtol=1e-2)
+
+
+def test_rows_of_zeros_are_free_in_both_steps():
+    rng = np.random.default_rng(0)
+    M, K, Sigma = rng.normal(size=(5, 7)), rng.normal(size=(5, 3)), rng.uniform(0.3, 3, size=12)
+    Sigma[[1, 6, 9]] = 0
+    P, G = np.vstack([-M, np.eye(7)]), np.vstack([K, np.zeros((7, 3))])
+
+    def cost(U):
+        return ((Sigma[:, None] * (P @ U + G)) ** 2).sum()
+
+    U = literal._dso_directions(M, K, Sigma)
+    least = np.linalg.lstsq(Sigma[:, None] * P, -Sigma[:, None] * G)[0]
+    assert np.isclose(cost(U), cost(least), rtol=1e-9)
+    assert sizes(P @ U + G)[[1, 6, 9]].min() > 0.1
+    assert np.array_equal(literal._inverse_norms(np.array([[0, 0], [3, 4]]), 1, 0), [0, 5**-0.5])
+    assert np.allclose(literal._inverse_norms(np.array([[0, 0], [3, 4]]), 0.5, 1), [1, 5**-0.75])
+
+
+@pytest.mark.parametrize("shape", [(8, 14), (10, 4)])
+def test_the_step_over_errors_by_least_squares(shape):
+    X, Y = draw_classes(0, *shape)
+    _, M, N, L = literal._solution_space(X, Y)
+    step = literal._dso_errors(Y, L)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        H, Lambda = N + rng.normal(size=N.shape), 10 ** rng.uniform(-1, 2, size=len(N))
+        Lambda[seed % 2 * 3 : seed % 2 * 4] = 0
+        E = step(H, Lambda)
+        expected = 0
+        for y, h in zip(Y.T, H.T, strict=True):
+            expected += nnls(Lambda[:, None] * L * y, -Lambda * h)[1] ** 2
+        assert np.isclose(((Lambda[:, None] * (L @ E + H)) ** 2).sum(), expected, rtol=1e-7)
+        assert (Y * E).min() > -1e-7
+
+
+@pytest.mark.parametrize("p", [1, 0.6])
+@pytest.mark.parametrize("shape", [(8, 14), (10, 4)])
+def test_dso_algorithm1_by_its_steps(shape, p):
+    for seed in range(3):
+        X, Y = draw_classes(seed, *shape)
+        pivots = np.random.default_rng(seed).permutation(X.shape[1])[: min(len(X), X.shape[1])]
+        rest = np.setdiff1d(np.arange(X.shape[1]), pivots)
+        M = np.linalg.pinv(X[:, pivots]) @ X[:, rest]
+        L = np.linalg.pinv(X[:, pivots])
+        P, E = np.vstack([-M, np.eye(len(rest))]), np.zeros(Y.shape)
+        S, expected, zeros = np.eye(X.shape[1]), [], np.zeros((len(rest), 3))
+        for _ in range(4):
+            G = np.vstack([L @ (Y + E), zeros])
+            U = -np.linalg.pinv(P.T @ S @ P) @ P.T @ S @ G
+            V = P @ U + G
+            expected.append((sizes(V) ** p).sum())
+            Lambda = sizes(V[: len(M)])[:, None] ** (p / 2 - 1)
+            for k, y in enumerate(Y.T):
+                h = (L @ Y - M @ U)[:, k]
+                E[:, k] = y * nnls(Lambda * L * y, -Lambda[:, 0] * h)[0]
+            W = P @ U + np.vstack([L @ (Y + E), zeros])
+            expected.append((sizes(W) ** p).sum())
+            S = np.diag(sizes(W) ** (p - 2))
+        found, history = literal.dso_algorithm1(X, Y, p, pivots, most=4)
+        assert np.allclose(history, expected, rtol=1e-5)
+        assert np.allclose(found[[*pivots, *rest]], W, atol=1e-4)
+
+
+def test_dso_algorithm1_stops_above_the_optimum():
+    """At p = 1, and where it does depends on the columns that come first."""
+    above, apart = [], []
+    for seed in range(8):
+        X, Y = draw_classes(seed)
+        least, ends = literal.dso(X, Y)[1], []
+        for pivots in (None, range(14, 6, -1)):
+            W, history = literal.dso_algorithm1(X, Y, 1, pivots, tol=1e-4, most=120)
+            assert (np.diff(history) < 1e-7).all() and (Y * (X @ W)).min() > 1 - 1e-6
+            assert np.isclose(history[-1], sizes(W).sum(), rtol=1e-12)
+            joint = sizes(literal.dso_step(X, Y, sizes(W))[0]).sum()
+            assert least * (1 - 1e-7) < joint < history[-1] * (1 - 1e-6)
+            above.append(history[-1] / least - 1)
+            ends.append(history[-1])
+        apart.append(abs(ends[0] / ends[1] - 1))
+    assert np.median(above) > 3e-3 and max(above) > 0.05
+    assert np.median(apart) > 1e-3
+
+
+def test_a_freed_row_raises_the_norm():
+    """At p = 1, too: a row falls until its square is 0, and is then free by footnote 2."""
+    rises = []
+    for seed in (3, 6, 8, 12):
+        X, Y = draw_classes(seed, m=6, n=18, c=2)
+        for floor in (0, 1e-6):
+            _, history = literal.dso_algorithm1(X, Y, 1, tol=0, most=130, floor=floor)
+            rises.append((np.diff(history) / history[:-1]).max())
+    assert sum(np.array(rises[::2]) > 5e-4) >= 2 and max(rises[1::2]) < 1e-5
+
+
+def test_columns_of_zeros_change_nothing():
+    X, Y = draw_classes(0)
+    W, history = literal.dso_algorithm1(X, Y, 1, most=20)
+    V, other = literal.dso_algorithm1(np.insert(X, [0, 9], 0, axis=1), Y, 1, most=20)
+    assert np.allclose(history, other, rtol=1e-6)
+    assert np.allclose(np.insert(W, [0, 9], 0, axis=0), V, atol=1e-4)
+    assert not V[[0, 10]].any()
+
+
+@pytest.mark.parametrize("p", [0.5, 0.1])
+def test_dso_algorithm1_with_a_floor(p):
+    for seed in range(4):
+        X, Y = draw_classes(seed)
+        W, history = literal.dso_algorithm1(X, Y, p, tol=1e-4, floor=1e-4, most=60)
+        assert (Y * (X @ W)).min() > 1 - 1e-6 and (sizes(W) > 1e-3).sum() < 12
+        assert history[-1] < 0.9 * history[0] and len(history) <= 120
+
+
+def test_the_projection_leaves_margins_below_one():
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = with_ones(rng.normal(size=(12, 5)))
+        Y = np.sign(X @ rng.normal(size=(6, 3)))
+        W, history = literal.dso_algorithm1(X, Y, 1, most=60)
+        V, other = literal.dso_algorithm1(X, Y, 1, range(5, -1, -1), most=60)
+        assert np.allclose(history, other, rtol=1e-6) and np.allclose(W, V, atol=1e-5)
+        assert history[-1] < 0.9 * literal.dso(X, Y)[1] and (Y * (X @ W)).min() < 0.5
+    X, Y = draw_classes(0, m=12, n=3)
+    with pytest.raises(AssertionError, match="does not call its answer optimal"):
+        literal.dso(X, Y)
+    assert abs(literal.dso_algorithm1(X, Y, 1, most=5)[0]).max() < 1e-6
+
+
+def test_dso_algorithm1_ends_by_tolerance_or_limit():
+    X, Y = draw_classes(0)
+    rounds = [len(literal.dso_algorithm1(X, Y, 1, tol=tol)[1]) for tol in (1e-2, 1e-4, 1e-6)]
+    assert 4 < rounds[0] < rounds[1] < rounds[2] < 1000 and all(k % 2 == 0 for k in rounds)
+    assert len(literal.dso_algorithm1(X, Y, 1, most=3)[1]) == 6
+
+
+@pytest.mark.parametrize("lam", [0.3, 1, 3])
+def test_rfs_is_stationary(lam):
+    """By the dual: rows of at most 1, columns of X that see at most lam of them."""
+    fitted = live = 0
+    for seed in range(6):
+        X, Y = draw_classes(seed, m=10, n=8)
+        W, value = literal.rfs(X, Y, lam)
+        R = Y - X @ W
+        assert np.isclose(value, sizes(R).sum() + lam * sizes(W).sum(), rtol=1e-7)
+        exact, used = sizes(R) < 1e-5, sizes(W) > 1e-5
+        Theta = np.zeros(Y.shape)
+        Theta[~exact] = R[~exact] / sizes(R)[~exact, None]
+        slopes = lam * W[used] / sizes(W)[used, None]
+        left = slopes - X[:, used].T @ Theta
+        Theta[exact] = np.linalg.lstsq(X[exact][:, used].T, left)[0]
+        assert np.allclose(X[:, used].T @ Theta, slopes, atol=1e-3)
+        assert sizes(X.T @ Theta).max() < lam + 1e-3 and sizes(Theta).max() < 1 + 1e-3
+        assert np.isclose((Theta * Y).sum(), value, rtol=1e-4)
+        fitted += exact.sum()
+        live += used.sum()
+    assert 0 < live < 54 and (fitted > 0 or lam == 3)
+
+
+def test_rfs_of_a_dear_norm_and_of_a_free_one():
+    X, Y = draw_classes(0, m=10, n=8)
+    W, value = literal.rfs(X, Y, 1e3)
+    assert np.isclose(value, 10 * np.sqrt(3)) and abs(W).max() < 1e-6
+    X, Y = draw_classes(0)
+    W, value = literal.rfs(X, Y, 1e-3)
+    assert np.allclose(X @ W, Y, atol=1e-5) and np.isclose(value, 1e-3 * sizes(W).sum(), rtol=1e-4)
+
+
+def test_tolerances_of_many_classes_are_tight(monkeypatch):
+    asked, original = [], cp.Problem.solve
+
+    def solve(problem, **options):
+        asked.append(options)
+        return original(problem, **options)
+
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    X, Y = draw_classes(0)
+    literal.dso(X, Y)
+    literal.dso_step(X, Y, np.ones(15))
+    literal.rfs(X, Y, 1)
+    literal.dso_algorithm1(X, Y, 1, most=3)
+    assert len(asked) >= 6
+    for options in asked:
+        assert options["tol_gap_abs"] == options["tol_gap_rel"] == options["tol_feas"] == 1e-9
