@@ -22,7 +22,7 @@ from fsnotes.mm import Result
 from fsnotes.moments import ClassMoments, MomentPair
 
 __all__ = [
-    "BinaryClassifier",
+    "ScoringClassifier",
     "MomentClassifier",
     "Prepared",
     "SparseClassifier",
@@ -34,8 +34,10 @@ __all__ = [
 ROUNDED = 1e-10  # of an offset, what may be nothing but rounding
 
 
-class BinaryClassifier(ClassifierMixin, BaseEstimator):
-    """A machine for two classes with a `decision_function`."""
+class ScoringClassifier(ClassifierMixin, BaseEstimator):
+    """A machine with a `decision_function`: for two classes, unless ``many_classes``."""
+
+    many_classes = False
 
     def predict(self, X):
         """Class of each row.
@@ -49,7 +51,8 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int)]
+        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[places]
 
     def _forget(self):
         """Drop what an earlier fit left, or a fit that fails would leave a mixture of both."""
@@ -57,13 +60,17 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
             delattr(self, name)
 
     def _units(self, moments, variances):
-        """Gap of the means and unit of each feature, 0 where it is constant; sets ``scale_``."""
-        gap = moments.gap()
+        """Gap of the means and unit of each feature, 0 where it is constant; sets ``scale_``.
+
+        Of more than two classes the gap is the distance of the outermost means.
+        """
+        means = moments.means_
+        gap = moments.gap() if len(means) == 2 else np.ptp(means, axis=0)
         unit = np.sqrt(moments.weights_ / moments.weights_.sum() @ variances)
         if not (np.isfinite(unit) & np.isfinite(gap)).all():
             raise ValueError("the squares of the features overflow; divide the features first")
         # what is left of a constant by rounding is neither variance nor gap
-        offset = abs(moments.means_).max(axis=0)
+        offset = abs(means).max(axis=0)
         constant = (unit <= ROUNDED * offset) & (abs(gap) <= ROUNDED * offset)
         # a feature that varies between the classes alone has no deviation to be measured in
         unit = np.where(constant, 0, np.where(unit > 0, unit, abs(gap)))
@@ -84,7 +91,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self.many_classes
         tags.input_tags.sparse = False
         return tags
 
@@ -99,8 +106,9 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         if len(classes) == 1:
             raise ValueError(
                 f"y holds one class, {classes.tolist()[0]!r}; pass rows of two classes"
+                + (" or more" if self.many_classes else "")
             )
-        if len(classes) > 2:
+        if len(classes) > 2 and not self.many_classes:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
                 f"{len(classes)} classes, {classes.tolist()[:5]}; drop some, or wrap "
@@ -112,14 +120,14 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         return X, y, sample_weight
 
 
-class SparseClassifier(SelectorMixin, BinaryClassifier):
-    """A linear machine for two classes that uses few features.
+class SparseClassifier(SelectorMixin, ScoringClassifier):
+    """A linear machine that uses few features.
 
     A subclass sets ``coef_``, ``intercept_``, ``objective_`` and ``result_`` in `fit`.
     """
 
     def decision_function(self, X):
-        """Signed score of each row; above 0 is ``classes_[1]``.
+        """Score of each row.
 
         Parameters
         ----------
@@ -127,11 +135,14 @@ class SparseClassifier(SelectorMixin, BinaryClassifier):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of two classes one score, which speaks for ``classes_[1]`` above 0; of more one each,
+            of which the largest decides.
         """
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X @ self.coef_[0] + self.intercept_[0]
+        scores = X @ self.coef_.T + self.intercept_
+        return scores if len(self.coef_) > 1 else scores[:, 0]
 
     @property
     def support_(self):

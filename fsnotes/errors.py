@@ -3,6 +3,7 @@
 __all__ = [
     "EqualMeansError",
     "InfeasibleBoundError",
+    "NotSeparableError",
     "SelectionWarning",
     "SubproblemError",
     "TrivialBoundWarning",
@@ -25,6 +26,25 @@ class InfeasibleBoundError(ValueError):
     def __init__(self, message, largest):
         super().__init__(message, largest)
         self.largest = largest
+
+    def __str__(self):
+        return self.args[0]
+
+
+class NotSeparableError(ValueError):
+    """Some classes cannot be separated from the others by a plane, so there is no hard margin.
+
+    Attributes
+    ----------
+    certificates : dict
+        By label, one number for each row that was passed, none negative and not all zero. Sums of
+        rows of the class and of other rows, with these numbers, are equal, and so are the sums of
+        the numbers: a mixture of the one is a mixture of the others.
+    """
+
+    def __init__(self, message, certificates):
+        super().__init__(message, certificates)
+        self.certificates = certificates
 
     def __str__(self):
         return self.args[0]

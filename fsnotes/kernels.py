@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fsnotes.base import BinaryClassifier
+from fsnotes.base import ScoringClassifier
 from fsnotes.checks import check_bool, check_real
 from fsnotes.moments import ClassMoments
 from fsnotes.rows import check_no_nan
@@ -31,7 +31,7 @@ def amid(points):
     return np.clip(means, points.min(axis=0), points.max(axis=0))
 
 
-class KernelClassifier(BinaryClassifier):
+class KernelClassifier(ScoringClassifier):
     """A sum of kernel functions at some of the training points.
 
     A subclass has the parameters ``kernel``, ``gamma`` and ``scale``, and a method ``_fit(X, y,

@@ -74,7 +74,9 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
     ----------
     problem : object
         With three methods: ``value(x)``, the objective; ``tangent(x)``, whatever describes the
-        majoriser at x; ``minimize(tangent, x)``, a minimiser of it, found from x.
+        majoriser at x; ``minimize(tangent, x)``, a minimiser of it, found from x. It may have
+        ``size(x)``, the number of features selected, where that is not the number of variables
+        other than zero.
     start : ndarray
     tol : float, default=1e-6
         Stop when the largest change of a variable is at most so much of the largest variable.
@@ -115,10 +117,11 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
     began = time.perf_counter()
     x, objective, steps = start, float(problem.value(start)), []
     best, lowest = x, objective
+    size = getattr(problem, "size", np.count_nonzero)
 
     def record(x, objective, change):
         elapsed = time.perf_counter() - began
-        steps.append(Step(stage, objective, change, int(np.count_nonzero(x)), elapsed))
+        steps.append(Step(stage, objective, change, int(size(x)), elapsed))
         if callback is not None:
             callback(steps[-1], x)
 
@@ -164,7 +167,7 @@ def stages(problems, start, **options):
     Parameters
     ----------
     problems : iterable
-        As for `majorize_minimize`.
+        As for `majorize_minimize`; one on the way may have a ``tol`` of its own.
     start : ndarray
     **options
         Of `majorize_minimize`.
@@ -177,7 +180,8 @@ def stages(problems, start, **options):
     """
     x, results = start, []
     for stage, problem in enumerate(problems):
-        x, result = majorize_minimize(problem, x, stage=stage, **options)
+        own = {"tol": problem.tol} if hasattr(problem, "tol") else {}
+        x, result = majorize_minimize(problem, x, stage=stage, **options | own)
         results.append(result)
     if not results:
         raise ValueError("there are no problems; pass at least one stage")

@@ -13,6 +13,7 @@ from fsnotes.base import SparseClassifier
 from fsnotes.checks import check_bool, check_real
 from fsnotes.errors import (
     InfeasibleBoundError,
+    NotSeparableError,
     SelectionWarning,
     SubproblemError,
     TrivialBoundWarning,
@@ -158,11 +159,13 @@ def test_errors_are_of_kinds_that_callers_expect():
     assert set(errors.__all__) == {
         "EqualMeansError",
         "InfeasibleBoundError",
+        "NotSeparableError",
         "SelectionWarning",
         "SubproblemError",
         "TrivialBoundWarning",
     }
     assert issubclass(InfeasibleBoundError, ValueError)
+    assert issubclass(NotSeparableError, ValueError)
     assert issubclass(SubproblemError, RuntimeError)
     assert issubclass(SelectionWarning, UserWarning)
     assert issubclass(TrivialBoundWarning, UserWarning)
@@ -172,6 +175,10 @@ def test_errors_are_of_kinds_that_callers_expect():
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert str(twin) == "too much" and twin.largest == 0.25
         assert type(twin) is InfeasibleBoundError
+    error = NotSeparableError("mixed", {"a": [1.0, 1.0]})
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert str(twin) == "mixed" and twin.certificates == {"a": [1.0, 1.0]}
+        assert type(twin) is NotSeparableError
 
 
 @pytest.mark.parametrize("value", [0, 0.5, 1, np.float32(0.25), np.int64(1)])
