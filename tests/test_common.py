@@ -19,8 +19,10 @@ import fsnotes
 from fsnotes import load
 from fsnotes.base import MomentClassifier
 
+# the hard margin refuses rows that no plane separates, as in most of what is tried here
+SETTINGS = {"DSO": {"C": 1.0}}
 ESTIMATORS = [
-    member()
+    member(**SETTINGS.get(member.__name__, {}))
     for member in (getattr(fsnotes, name) for name in fsnotes.__all__)
     if inspect.isclass(member) and issubclass(member, BaseEstimator)
 ]
@@ -115,7 +117,7 @@ def test_docstrings_are_complete(estimator):
     assert [entry.name for entry in doc["Parameters"]] == order
     for entry in doc["Parameters"]:
         assert entry.type and entry.desc
-        default = estimator.get_params()[entry.name]
+        default = type(estimator)().get_params()[entry.name]
         stated = entry.type.split("default=")
         assert (
             "optional" in entry.type
