@@ -167,18 +167,26 @@ class SparseClassifier(SelectorMixin, ScoringClassifier):
         """
         check_is_fitted(self, "coef_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        scaled = self.coef_[0] * self.scale_
+        scaled = self.coef_ * self.scale_
+        sizes = abs(scaled[0]) if len(scaled) == 1 else np.linalg.norm(scaled, axis=0)
         chosen = np.flatnonzero(self.support_)
-        chosen = chosen[np.argsort(-abs(scaled[chosen]), kind="stable")]
+        chosen = chosen[np.argsort(-sizes[chosen], kind="stable")]
         width = max([len("feature"), *(len(str(names[j])) for j in chosen)])
+        labels = self.classes_.tolist()
         lines = [
             f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
             *self._promises(),
-            f"positive weights speak for {self.classes_.tolist()[1]!r}; sd: within the classes",
-            f"{'feature':{width}}  {'weight':>12}  {'weight x sd':>12}",
         ]
+        if len(labels) > 2:
+            lines.append("norm: of weight x sd over the classes; sd: within the classes")
+            lines.append(f"{'feature':{width}}  {'norm':>12}  speaks most for")
+            most = scaled.argmax(axis=0)
+            lines += [f"{names[j]:{width}}  {sizes[j]:12.5g}  {labels[most[j]]!r}" for j in chosen]
+            return "\n".join(lines)
+        lines.append(f"positive weights speak for {labels[1]!r}; sd: within the classes")
+        lines.append(f"{'feature':{width}}  {'weight':>12}  {'weight x sd':>12}")
         lines += [
-            f"{names[j]:{width}}  {self.coef_[0, j]:12.5g}  {scaled[j]:12.5g}" for j in chosen
+            f"{names[j]:{width}}  {self.coef_[0, j]:12.5g}  {scaled[0, j]:12.5g}" for j in chosen
         ]
         return "\n".join(lines)
 

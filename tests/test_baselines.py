@@ -24,6 +24,7 @@ from conftest import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -210,6 +211,134 @@ def test_the_bound_is_one_whatever_the_multipliers():
         lighter = min(shares[y == 0].sum(), shares[y == 1].sum())
         assert np.isclose(dear._bound(prices, prices), 2 * C * lighter, rtol=1e-12)
         assert solution.duality_gap <= 1e-9
+
+
+# ---------------------------------------------------------------- many classes
+
+
+WINE = load_wine(return_X_y=True)
+
+
+def many(seed):
+    """A small problem of three to five classes."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(3, 6))
+    n_rows, n_features = int(rng.integers(count, 30)), int(rng.integers(1, 10))
+    y = rng.permutation(np.append(np.arange(count), rng.integers(0, count, n_rows - count)))
+    X = rng.normal(size=(n_rows, n_features)) + 2 * rng.normal(size=(count, n_features))[y]
+    return (X.round() if seed % 2 else X), y
+
+
+def in_units_of_all(X, y, scale=True):
+    means = np.array([X[y == label].mean(axis=0) for label in np.unique(y)])
+    deviation = pooled_deviation(X, y)
+    unit = np.where(deviation > 1e-9, deviation, np.ptp(means, axis=0))
+    unit = np.where((unit > 1e-9) & scale, unit, 1)
+    return (X - means.mean(axis=0)) / unit, unit
+
+
+def test_many_classes_are_the_literal_statement_of_each(monkeypatch):
+    problems = [(*many(seed), [0.5, 5, 50][seed % 3], bool(seed % 5)) for seed in range(50)]
+    for X, y, C, scale in [*problems, (*WINE, 3, True)]:
+        Z, unit = in_units_of_all(X, y, scale)
+        values = [l1svm(Z[y == label], Z[y != label], C)[-1] for label in np.unique(y)]
+        for large in (0, np.inf):  # an interior point, or the simplex method
+            monkeypatch.setattr(baselines, "LARGE", large)
+            machine = quiet(L1SVM(C=C, refit=False, scale=scale), X, y)
+            scores = X @ machine.coef_.T + machine.intercept_
+            losses = np.maximum(0, 1 - np.where(y[:, None] == np.unique(y), 1, -1) * scores)
+            found = abs(machine.coef_ * unit).sum(axis=1) + C * losses.mean(axis=0)
+            assert np.allclose(found, values, rtol=1e-6)
+            assert np.isclose(machine.objective_, np.sum(values), rtol=1e-6)
+            assert machine.result_.counts["linear program"] == len(values)
+            assert machine.result_.duality_gap <= 1e-7
+            assert (machine.result_.counts["pivot"] == 0) == (large == 0)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_class_is_what_its_program_alone_makes_of_it(refit):
+    X, y = WINE
+    machine = L1SVM(C=20, refit=refit).fit(X, y)
+    assert machine.coef_.shape == (3, 13) and machine.intercept_.shape == (3,)
+    assert machine.score(X, y) > 0.97
+    alone = [L1SVM(C=20, refit=False, scale=False) for _ in range(3)]
+    Z, unit = in_units_of_all(X, y)
+    supports = [quiet(one, Z, y == k).support_ for k, one in enumerate(alone)]
+    assert np.array_equal(machine.support_, np.any(supports, axis=0))
+    for k, one in enumerate(alone):
+        if not refit:
+            assert np.allclose(machine.coef_[k] * unit, one.coef_[0], atol=1e-7)
+            continue
+        chosen = machine.support_
+        shares = np.full(len(y), 1 / len(y))
+        other = SVC(kernel="linear", C=20, tol=1e-8).fit(Z[:, chosen], y == k, shares)
+        assert np.allclose((machine.coef_[k] * unit)[chosen], other.coef_[0], atol=1e-4)
+
+
+def test_names_and_order_of_many_classes_do_not_matter():
+    X, y = WINE
+    rows = np.random.default_rng(0).permutation(len(y))
+    machine = L1SVM(C=20).fit(X, y)
+    names = np.array([2, 0, 1])
+    moved = L1SVM(C=20).fit(X[rows], names[y][rows])
+    assert np.isclose(moved.objective_, machine.objective_, rtol=1e-9)
+    assert np.allclose(moved.coef_[names], machine.coef_, atol=1e-4 * abs(machine.coef_).max())
+    words = np.array(["p", "q", "r"])
+    assert np.array_equal(L1SVM(C=20).fit(X, words[y]).predict(X), words[machine.predict(X)])
+    weights = np.random.default_rng(1).integers(0, 3, len(y))
+    weighted = L1SVM(C=20).fit(X, y, sample_weight=weights)
+    repeated = L1SVM(C=20).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert np.array_equal(weighted.coef_, repeated.coef_)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("refit", [True, False])
+def test_so_many_features_of_a_linear_program(refit, scale):
+    for X, y in (WINE, load("sonar", return_X_y=True)):
+        full = L1SVM(C=20, refit=False, scale=scale).fit(X, y)
+        order = np.argsort(-np.linalg.norm(full.coef_ * full.scale_, axis=0))
+        assert full.n_selected_ > 3
+        for size in (1, 3):
+            machine = L1SVM(C=20, n_features=size, refit=refit, scale=scale).fit(X, y)
+            assert set(np.flatnonzero(machine.support_)) == set(order[:size])
+            assert machine.objective_ == full.objective_
+            if not refit:
+                chosen = order[:size]
+                assert np.array_equal(machine.coef_[:, chosen], full.coef_[:, chosen])
+                signs = np.where(y == y.max(), 1, -1)
+                scores = X @ machine.coef_[-1] + machine.intercept_[-1]
+                at, before, after = (
+                    np.maximum(0, 1 - signs * (scores + moved)).sum() for moved in (0, -0.01, 0.01)
+                )
+                assert at <= min(before, after)
+        same = L1SVM(C=20, n_features=full.n_selected_, refit=False, scale=scale).fit(X, y)
+        assert np.array_equal(same.coef_, full.coef_)
+        assert np.array_equal(same.intercept_, full.intercept_)
+        few = full.n_selected_
+        with pytest.warns(SelectionWarning, match=f"={few + 1}, but only {few} have a weight"):
+            assert L1SVM(C=20, n_features=few + 1, scale=scale).fit(X, y).n_selected_ == few
+
+
+def test_classes_without_a_feature_are_named():
+    X, y = WINE
+    with pytest.warns(SelectionWarning, match=r"C=1e-05 is too small.*enters at C=") as caught:
+        nothing = L1SVM(C=1e-5).fit(X, y)
+    assert len(caught) == 1 and not nothing.coef_.any()
+    assert (nothing.intercept_ == -1).all()
+    entry = named(caught)
+    Z, _ = in_units_of_all(X, y)
+    firsts = [entry_by_definition(Z / pooled_deviation(Z, y == k), y == k) for k in range(3)]
+    assert 0 < entry < 10 * min(firsts)
+    with pytest.warns(SelectionWarning):
+        assert L1SVM(C=entry * (1 - 1e-3)).fit(X, y).n_selected_ == 0
+    words = np.array(["p", "q", "r"])
+    with pytest.warns(SelectionWarning, match="for class '[pqr]'(, '[pqr]')?; the features") as c:
+        machine = L1SVM(C=entry * (1 + 1e-3), refit=False).fit(X, words[y])
+    idle = [
+        repr(word) for word, row in zip(words.tolist(), machine.coef_, strict=True) if not row.any()
+    ]
+    assert idle and f"class {', '.join(idle)};" in str(c[0].message)
+    assert machine.n_selected_ >= 1
 
 
 # ---------------------------------------------------------------- refit
@@ -451,7 +580,9 @@ def test_numbers_far_from_zero_cost_no_digits():
 # ---------------------------------------------------------------- what is refused, and said
 
 
-@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"), [case for case in BAD_DATA if "OneVsRest" not in case[2]]
+)
 def test_bad_data_is_refused_in_words(arguments, error, message):
     model = L1SVM().fit(GOOD, LABELS)
     with pytest.raises(error, match=message):
@@ -477,6 +608,8 @@ def test_squares_that_overflow_are_refused():
         (L1SVM(C="1"), TypeError, "C='1' is str"),
         (L1SVM(C=True), TypeError, "C=True is bool"),
         (L1SVM(C=None), TypeError, "C=None is NoneType"),
+        (L1SVM(n_features=0), ValueError, "n_features=0; pass a number from 1"),
+        (L1SVM(n_features=2.5), ValueError, "n_features=2.5; pass a whole number"),
         (L1SVM(refit="no"), TypeError, "refit='no'; pass True or False"),
         (L1SVM(scale=1), TypeError, "scale=1; pass True or False"),
     ],
@@ -568,7 +701,7 @@ def test_results_are_plain_data():
 # some checks fit rows that have nothing to do with their labels
 @pytest.mark.filterwarnings("ignore::fsnotes.errors.SelectionWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks([L1SVM(), L1SVM(C=1.0, refit=False), L1SVM(C=100.0, scale=False)])
+@parametrize_with_checks([L1SVM(), L1SVM(C=3.0, refit=False), L1SVM(C=100.0, scale=False)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
