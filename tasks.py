@@ -88,13 +88,18 @@ def alone():
         yield
 
 
-def run(*arguments):
-    """Run the environment's Python, and leave with its exit code if it fails."""
+def exit_code(*arguments):
+    """Run the environment's Python."""
     command = [python(), *map(str, arguments)]
     try:
-        code = subprocess.run(command, cwd=ROOT, env=clean_environment()).returncode
+        return subprocess.run(command, cwd=ROOT, env=clean_environment()).returncode
     except KeyboardInterrupt:
-        code = 130
+        return 130
+
+
+def run(*arguments):
+    """Run the environment's Python, and leave with its exit code if it fails."""
+    code = exit_code(*arguments)
     if code:
         sys.exit(code)
 
@@ -281,13 +286,24 @@ def lab(arguments):
 
 # ---------------------------------------------------------------- checking
 
+# all tests: those that bear company on all cores, then those that measure time or build the site
+EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"], ["-m", "alone"]]
+TESTS_FAILED = 1  # what pytest exits with, unless it broke off
+
 
 def test(arguments):
     book(arguments)
     if arguments.offline is not None:
         # tests that make an environment of their own need the wheels too
         os.environ["FSNOTES_WHEELHOUSE"] = str(Path(arguments.offline).resolve())
-    run("-m", "pytest", *arguments.rest)
+    failed = 0
+    for options in [arguments.rest] if arguments.rest else EVERYTHING:
+        code = exit_code("-m", "pytest", *options)
+        failed = failed or code
+        if code not in (0, TESTS_FAILED):
+            break
+    if failed:
+        sys.exit(failed)
 
 
 def bench(arguments):
@@ -445,7 +461,7 @@ def parser():
         return added
 
     command(book, "execute every page and build the site, warnings being errors")
-    command(test, "build what changed, then run the tests; further arguments go to pytest")
+    command(test, "build what changed, then run all tests, or pytest with further arguments")
     added = command(serve, "show the built site on localhost", offline=False)
     added.add_argument("--port", type=int, default=8000, help="default 8000; 0 takes a free one")
     command(lab, "open the pages as notebooks in JupyterLab; further arguments go to it")

@@ -1,4 +1,4 @@
-"""A browser, the built site, the slowest pages at the end of the report; small problems."""
+"""Processes that share the tests, a browser, the built site, the slowest pages; small problems."""
 
 import contextlib
 import functools
@@ -19,6 +19,26 @@ from fsnotes.errors import SelectionWarning
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "_build" / "html"
 PAGE_SECONDS = ROOT / "_build" / "page-seconds.json"
+
+# ---------------------------------------------------------------- several processes
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+# how many of them are left to this process where several share the tests
+SHARE = max(1, CORES // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)))
+# files that would keep the others waiting if they were begun last
+LONGEST = {"test_book.py", "test_downloads.py", "test_pages.py"}
+
+
+def pytest_xdist_auto_num_workers():
+    """What `-n auto` stands for: not many, as each has browsers or kernels; 0 is none but this."""
+    return min(CORES, 4) if CORES > 1 else 0
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+# ---------------------------------------------------------------- the built site
 
 BROWSERS = [
     "chromium",

@@ -7,7 +7,8 @@ globalThis.pageChecks = (() => {
 
   /*
    * Code is thousands of words in few looks, each of which axe measures as if it were the first.
-   * Take the tags off all words but the first of each look; returns what puts them back.
+   * Take the tags off all words but the first of each look; returns what puts them back, a block of
+   * code at a time, since for each single change the browser looks through the whole page.
    */
   function unwrapTwins() {
     const seen = new Set();
@@ -18,18 +19,20 @@ globalThis.pageChecks = (() => {
     };
     const isBare = (word) =>
       word.childNodes.length && !word.children.length && word.getAttributeNames().join() === "class";
-    const twins = all("pre span, code span").filter((word) => {
-      if (!isBare(word)) return false;
-      const key = look(word);
-      return seen.has(key) || !seen.add(key);
-    });
-    const texts = twins.map((word) => [...word.childNodes]);
-    twins.forEach((word) => word.replaceWith(...word.childNodes));
-    return () =>
-      twins.forEach((word, k) => {
-        texts[k][0].before(word);
-        word.append(...texts[k]);
+    const isTwin = (word, key = look(word)) => seen.has(key) || !seen.add(key);
+    const words = all("pre span, code span");
+    const twins = new Set(words.filter((word) => isBare(word) && isTwin(word)));
+    const blocks = all("pre, code").filter((block) => !block.parentElement.closest("pre, code"));
+    const kept = blocks.map((block) => [...block.childNodes]);
+    blocks.forEach((block) => {
+      const copy = block.cloneNode(true);
+      const originals = all("span", block);
+      all("span", copy).forEach((word, k) => {
+        if (twins.has(originals[k])) word.replaceWith(...word.childNodes);
       });
+      block.replaceChildren(...copy.childNodes);
+    });
+    return () => blocks.forEach((block, k) => block.replaceChildren(...kept[k]));
   }
 
   function isShown(element) {

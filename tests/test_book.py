@@ -5,7 +5,6 @@ import functools
 import http.server
 import importlib.resources
 import json
-import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from conftest import ROOT, SITE, launched, wanted
+from conftest import ROOT, SHARE, SITE, launched, wanted
 
 PAGES = sorted(
     path.relative_to(SITE).as_posix()
@@ -362,7 +361,7 @@ def faults_on(request, browser_path, served):
             page = screen(browser, width, mode)
             return {name: faults_of_page(page, served + name) for name in names[width, mode]}
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(SHARE) as pool:
         yield {screen: pool.submit(look, *screen) for screen in names}
         pool.shutdown(cancel_futures=True)
 

@@ -584,6 +584,9 @@ class Halves:
 
     concave_in = "|w|"
 
+    def __repr__(self):
+        return "Halves()"
+
     def value(self, sizes):
         return sizes / 2
 

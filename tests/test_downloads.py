@@ -81,6 +81,7 @@ def test_notebook_runs_in_a_fresh_folder_with_the_wheel_alone(notebook, elsewher
     assert told == f"{explorers} live widgets\n"
 
 
+@pytest.mark.alone
 def test_dist_writes_the_wheel_and_a_site_that_opens_anywhere():
     run(sys.executable, "tasks.py", "dist", cwd=ROOT)
     wheels = list((ROOT / "dist").glob("fsnotes-*.whl"))

@@ -22,7 +22,7 @@ import jupytext.config
 import matplotlib.pyplot
 import nbformat
 import pytest
-from conftest import ROOT, SITE, wanted
+from conftest import ROOT, SHARE, SITE, wanted
 from threadpoolctl import threadpool_limits
 
 NOTEBOOKS = sorted(
@@ -215,7 +215,7 @@ def faults_of_checks(request):
     for params in wanted(request.session, "test_check_cell_notices_slips"):
         numbers[params["source"]].append(params["number"])
     fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(os.cpu_count(), len(numbers)), mp_context=fresh) as pool:
+    with ProcessPoolExecutor(min(SHARE, len(numbers)), mp_context=fresh) as pool:
         yield {source: pool.submit(run_page, source, numbers[source]) for source in numbers}
         pool.shutdown(cancel_futures=True)
 
