@@ -111,8 +111,8 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
         if len(classes) > 2 and not self.many_classes:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"{len(classes)} classes, {classes.tolist()[:5]}; drop some, or wrap "
-                "the machine in sklearn.multiclass.OneVsRestClassifier"
+                f"{len(classes)} classes, {classes.tolist()[:5]}; drop some, use DSO, RFS or "
+                "L1SVM, or wrap the machine in sklearn.multiclass.OneVsRestClassifier"
             )
         self.classes_ = classes
         if isinstance(sample_weight, numbers.Real):

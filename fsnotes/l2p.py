@@ -20,9 +20,10 @@ __all__ = ["DSO", "JointSteps", "Rows", "refitted"]
 LARGEST_C = 1e6
 SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)  # of the largest row of the first machine
 ROUGH = 1e-2  # change of the weights at which a stage on the way ends
-STRIDE = 100  # most by which a size is taken on, in one step
+STRIDE = 10  # most by which a size is taken on, in one step
 FINE = 10  # times the tolerance, steps small enough to be taken as they are
 DEAD = 1e-6  # of the largest row, what counts as zero
+GAIN = 1e-12  # of an objective, the least for which sizes are taken on
 NO_RISE = 1e-9  # of an objective, what a row that is dropped may cost by rounding
 LOST = 1e-9  # of a margin or an objective, what a row that is left out may cost
 MISSING = 1e-4  # of a margin, what rounding may lack
@@ -122,7 +123,7 @@ class JointSteps(Smoothed):
         super().__init__(machine.rows, p, C, eps, tol)
         self.machine = machine
         self.softness = 0.0 if C is None else p / (2 * C)
-        self.last = None
+        self.last, self.factors = None, 1.0
 
     def minimize(self, sizes, W):
         norms = np.linalg.norm(W, axis=1)
@@ -130,10 +131,12 @@ class JointSteps(Smoothed):
             return W
         dead = norms <= DEAD * norms.max()
         value = self.value(W)
-        further, self.last = self._further(norms), norms
+        further = self._further(norms)
+        self.last, self.factors = norms, 1.0
         if further is not None:
-            new = self._tried(np.where(dead, 0, sizes * further), value)
+            new = self._tried(np.where(dead, 0, sizes * further), value * (1 - GAIN))
             if new is not None:
+                self.factors = further
                 return new
         if dead.any():
             new = self._tried(np.where(dead, 0, sizes), value * (1 + NO_RISE))
@@ -144,13 +147,13 @@ class JointSteps(Smoothed):
     def _further(self, norms):
         """Factors that take sizes on in the direction of the last step, while it is no small one.
 
-        Rows that fade by a part in each step do so in a third of them.
+        A row that would fade by some part in each step fades by its third power, and no faster.
         """
         last = self.last
         if last is None or abs(norms - last).max() <= FINE * self.tol * norms.max():
             return None
         ratios = np.divide(norms, last, out=np.ones(len(norms)), where=(last > 0) & (norms > 0))
-        return np.clip(ratios, 1 / STRIDE, STRIDE) ** 2
+        return np.clip(ratios / self.factors, 1 / STRIDE, STRIDE) ** 2
 
     def _tried(self, sizes, limit):
         try:
@@ -254,10 +257,13 @@ class DSO(RowClassifier):
         Above 0 and at most 1, where the problem is convex. A smaller p leaves fewer features, and
         its end depends more on the way.
     n_features : int, optional
-        Select so many at most: those with the largest rows of weights. No more than are alive.
+        Select so many at most: those with the largest `row_norms_`, which the refit changes. No
+        more than are alive.
     C : float, optional
-        Price of the sum over rows and classes of ``max(0, 1 - margin)**2``, up to 1e6. Without it
-        the margins are hard, and classes that no plane separates are an error.
+        Price of the sum over rows and classes of ``max(0, 1 - margin)**2``, up to 1e6. A smaller
+        one keeps fewer features; it counts rows, so with ten times as many try a tenth. Without it
+        the margins are hard, and classes that no plane separates are an error. The refit is soft in
+        any case.
     method : {"joint", "alternating"}, default="joint"
         Solve each reweighted step exactly; or by the two half-steps of the published algorithm,
         one over slacks and one over the rest, which may stall above the optimum even at ``p=1``,
@@ -327,8 +333,8 @@ class DSO(RowClassifier):
     >>> from fsnotes import DSO
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
-    >>> [DSO(p=p).fit(X, y).n_live_ for p in (1, 0.5, 0.1)]
-    [11, 10, 9]
+    >>> [DSO(p=p).fit(X, y).n_live_ for p in (0.5, 0.1)]
+    [10, 9]
     """
 
     many_classes = True
@@ -392,6 +398,7 @@ class DSO(RowClassifier):
             W = self._end(rows, machine)
         except Unbounded as error:
             raise self._not_separable(error.certificates, passed, (X, of_class), counted) from None
+        least = rows.margins(W).min()
         norms = np.linalg.norm(W[:-1], axis=1)
         self.row_norms_ = np.zeros(self.n_features_in_)
         self.row_norms_[used] = norms
@@ -399,6 +406,7 @@ class DSO(RowClassifier):
         chosen = np.sort(np.argsort(-norms, kind="stable")[: self._size()])
         W = self._machine(rows, W, chosen)
         self._warn_of_number(len(used))
+        self._warn_of_margins(least)
         coef = np.zeros((len(self.classes_), self.n_features_in_))
         coef[:, used] = W[:-1].T / unit
         intercept = W[-1] - coef @ center
@@ -438,7 +446,9 @@ class DSO(RowClassifier):
         dead = norms <= DEAD * norms.max()
         dead[-1] = False  # the bias is no feature, whatever the units
         kept = np.where(dead[:, None], 0, W)
-        needed = self._lacking(rows, W) + LOST * (norms**self.p).sum()
+        # hard margins are restored below, by weights that are larger by as much as is missing
+        allowed = DEAD if self.C is None else LOST * (norms**self.p).sum()
+        needed = self._lacking(rows, W) + allowed
         for j in np.flatnonzero(dead)[np.argsort(-norms[dead], kind="stable")]:
             if self._lacking(rows, kept) <= needed:
                 break
@@ -505,10 +515,28 @@ class DSO(RowClassifier):
             if self.p < 1 and self.n_live_ < count:
                 words += "; a larger p leaves more"
         elif count and not self.n_live_:
-            words = f"C={self.C:g} is too small to select a feature; pass a larger C"
+            words = 'method="alternating" has lost all weights; pass method="joint"'
+            if self.C is not None:
+                words = f"C={self.C:g} is too small to select a feature; pass a larger C"
         else:
             return
         warnings.warn(words, SelectionWarning, stacklevel=4)
+
+    def _warn_of_margins(self, least):
+        if self.C is None and least < 1 - MISSING:
+            warnings.warn(
+                f'method="alternating" has not kept the margins, the smallest is {least:.2g}, since '
+                'rows are more than their rank; pass method="joint"',
+                SelectionWarning,
+                stacklevel=4,
+            )
+
+    def _promises(self):
+        priced = "" if self.C is None else f" + C (squares of what margins lack) at C={self.C:g}"
+        return [
+            f"sum |w|^p{priced}, at p={self.p:g}, before the refit: {self.objective_:.6g}",
+            "no promise for new data",
+        ]
 
     def _not_separable(self, certificates, passed, solved, counted):
         """The error, with a certificate for the rows as they were passed."""
@@ -528,6 +556,6 @@ class DSO(RowClassifier):
         names = ", ".join(repr(label) for label in list(found)[:5]) + ", ..." * (len(found) > 5)
         return NotSeparableError(
             f"no plane separates the rows of class {names} from all others, so there is no hard "
-            "margin; pass C=1 for a soft one. The error's certificates prove it",
+            "margin; pass C=1 for a soft one. The .certificates of this NotSeparableError prove it",
             found,
         )
