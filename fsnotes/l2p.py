@@ -19,7 +19,7 @@ __all__ = ["DSO", "JointSteps", "Rows", "refitted"]
 
 LARGEST_C = 1e6
 SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)  # of the largest row of the first machine
-ROUGH = 1e-2  # change of the weights at which a stage on the way ends
+ROUGH = 3e-2  # change of the weights at which a stage on the way ends
 STRIDE = 10  # most by which a size is taken on, in one step
 FINE = 10  # times the tolerance, steps small enough to be taken as they are
 DEAD = 1e-6  # of the largest row, what counts as zero
@@ -123,7 +123,7 @@ class JointSteps(Smoothed):
         super().__init__(machine.rows, p, C, eps, tol)
         self.machine = machine
         self.softness = 0.0 if C is None else p / (2 * C)
-        self.last, self.factors = None, 1.0
+        self.last, self.factors, self.is_rough = None, 1.0, tol >= ROUGH
 
     def minimize(self, sizes, W):
         norms = np.linalg.norm(W, axis=1)
@@ -145,12 +145,15 @@ class JointSteps(Smoothed):
         return self.machine.solve(sizes, self.softness)
 
     def _further(self, norms):
-        """Factors that take sizes on in the direction of the last step, while it is no small one.
+        """Factors that take sizes on in the direction of the last step, in the last stage alone.
 
-        A row that would fade by some part in each step fades by its third power, and no faster.
+        They are for many steps in one direction, and for no small ones. A row that would fade by
+        some part in each step fades by the third power of that part, and no faster.
         """
         last = self.last
-        if last is None or abs(norms - last).max() <= FINE * self.tol * norms.max():
+        if self.is_rough or last is None:
+            return None
+        if abs(norms - last).max() <= FINE * self.tol * norms.max():
             return None
         ratios = np.divide(norms, last, out=np.ones(len(norms)), where=(last > 0) & (norms > 0))
         return np.clip(ratios / self.factors, 1 / STRIDE, STRIDE) ** 2
@@ -525,8 +528,8 @@ class DSO(RowClassifier):
     def _warn_of_margins(self, least):
         if self.C is None and least < 1 - MISSING:
             warnings.warn(
-                f'method="alternating" has not kept the margins, the smallest is {least:.2g}, since '
-                'rows are more than their rank; pass method="joint"',
+                f'method="alternating" has not kept the margins, the smallest is {least:.2g}: rows '
+                'are more than their rank; pass method="joint"',
                 SelectionWarning,
                 stacklevel=4,
             )
