@@ -1,8 +1,9 @@
 """Data sets of the book: small ones that travel along, larger ones on request.
 
 `load` reads a set by name, `available` lists the names, and `download` fetches a larger set into
-the cache. Whatever way a set came, its shape,
-its class counts and its content are compared with registered values before it is returned.
+the cache. Whatever way a set came, its shape, its class counts and its content are compared with
+registered values before it is returned. Only of three sets that users have to supply nothing but
+the shape and the number of classes is known.
 
 The route to OpenML has been tested against a local server only, not against OpenML itself.
 """
@@ -36,6 +37,8 @@ OPENML_IDS = {
     "colon": None,
     "umist": None,
 }
+# rows, features, classes: files of the user, of whose content nothing is known
+SUPPLIED = {"lung": (203, 3312, 5), "cll-sub-111": (111, 11340, 3), "ar": (130, 2400, 10)}
 SOURCE_FORMATS = (".npz", ".csv", ".arff")
 _ORIGINS = {
     "sonar": "UCI, Connectionist Bench (Sonar, Mines vs. Rocks)",
@@ -51,6 +54,9 @@ _ORIGINS = {
     "semeion": "UCI, Semeion Handwritten Digit; OpenML 1501",
     "colon": "Alon et al. (1999)",
     "umist": "UMIST (Sheffield) Face Database, 28 x 23 pixels",
+    "lung": "Bhattacharjee et al. (2001); supplied by the user",
+    "cll-sub-111": "Arizona State University, CLL-SUB-111; supplied by the user",
+    "ar": "AR Face Database, 10 people; supplied by the user",
 }
 _EMPTY_CELL = re.compile(r"(?:^|(?<=,))(?=,|$)")
 _TARGET_NAMES = {"isolet": tuple(string.ascii_uppercase)}
@@ -87,6 +93,10 @@ def available():
     for name in _names():
         if name == "wdbc":
             shape, n_classes, location = (569, 30), 2, "scikit-learn"
+        elif name in SUPPLIED:
+            *shape, n_classes = SUPPLIED[name]
+            path = _present_file(name)
+            location = None if path is None else str(path)
         else:
             shape, n_classes = _registry()[name]["shape"], len(_registry()[name]["classes"])
             if name == "wpbc":
@@ -105,6 +115,9 @@ def load(name, *, return_X_y=False, as_frame=False, raw=False, download=False):
     set is read from ``<name>.npz`` (arrays ``X`` and ``y``) in the folder that the environment
     variable ``FSNOTES_DATA`` names, then from the cache folder (``FSNOTES_CACHE``, or ``fsnotes``
     in the user's cache folder). The network is used only if `download` is true.
+
+    The sets lung, cll-sub-111 and ar have to be supplied: put such a file there. Of these only the
+    shape and the number of classes are verified, not the content.
 
     Parameters
     ----------
@@ -160,8 +173,8 @@ def load(name, *, return_X_y=False, as_frame=False, raw=False, download=False):
     ==========  ===========================  =================================
 
     Mind that wdbc and wisconsin differ in which class is positive. isolet has 26 classes (A to
-    Z), semeion 10 (the digits) and umist 20 (people). Rows are not shuffled: many files are
-    sorted by class.
+    Z), semeion 10 (the digits) and umist 20 (people); lung has 5, cll-sub-111 3 and ar 10. Rows
+    are not shuffled: many files are sorted by class.
 
     Examples
     --------
@@ -184,7 +197,12 @@ def load(name, *, return_X_y=False, as_frame=False, raw=False, download=False):
         from sklearn.datasets import load_breast_cancer
 
         return load_breast_cancer(return_X_y=return_X_y, as_frame=as_frame)
-    fields = _read_packaged(name, raw) if name in PACKAGED else _read_large(name, download)
+    if name in PACKAGED:
+        fields = _read_packaged(name, raw)
+    elif name in SUPPLIED:
+        fields = _read_supplied(name)
+    else:
+        fields = _read_large(name, download)
     if return_X_y and not as_frame:
         return fields["data"], fields["target"]
     if as_frame:
@@ -238,6 +256,10 @@ def download(name, source=None, *, timeout=60.0):
     ValueError: 'sonar' needs no download: it travels with a package; call load('sonar')
     """
     _check_name(name)
+    if name in SUPPLIED:
+        raise ValueError(
+            f"{name!r} cannot be fetched, since nothing tells a right copy; {_placing_hint(name)}"
+        )
     if name not in OPENML_IDS:
         raise ValueError(
             f"{name!r} needs no download: it travels with a package; call load({name!r})"
@@ -336,7 +358,7 @@ def _digest_classes(row_digests, y):
 
 
 def _names():
-    return (*PACKAGED, "wdbc", *OPENML_IDS)
+    return (*PACKAGED, "wdbc", *OPENML_IDS, *SUPPLIED)
 
 
 def _check_name(name):
@@ -453,6 +475,38 @@ def _read_large(name, fetch):
     }
 
 
+def _read_supplied(name):
+    path = _present_file(name)
+    if path is None:
+        looked = ", ".join(str(candidate) for candidate in _candidate_files(name))
+        raise FileNotFoundError(
+            f"{name!r} is not available (looked for {looked}): {_placing_hint(name)}"
+        )
+    remedy = "replace it by a faithful copy, or remove it"
+    X, y = _read_file(path, ".npz", path, remedy)
+    *shape, n_classes = SUPPLIED[name]
+    if X.shape != tuple(shape) or y.shape != (shape[0],):
+        raise _damaged(
+            path,
+            f"{name} has X {tuple(shape)} and y {(shape[0],)}, found {X.shape} and {y.shape}",
+            remedy,
+        )
+    if not np.isfinite(X).all() or (y.dtype.kind == "f" and np.isnan(y).any()):
+        raise _damaged(path, "some values are missing or infinite", remedy)
+    labels, target = np.unique(y, return_inverse=True)
+    if len(labels) != n_classes:
+        raise _damaged(path, f"{name} has {n_classes} classes, found {len(labels)}", remedy)
+    return {
+        "data": X,
+        "target": target,
+        "frame": None,
+        "feature_names": np.array([f"x{i}" for i in range(X.shape[1])]),
+        "target_names": labels,
+        "filename": str(path),
+        "canonical_order": np.lexsort((target, _digest_rows(X))),
+    }
+
+
 def _candidate_files(name):
     # expanduser of os.path keeps a name that it does not know, that of Path raises
     folder = os.environ.get("FSNOTES_DATA")
@@ -465,7 +519,7 @@ def _present_file(name):
 
 
 def _placing_hint(name):
-    n_samples, n_features = _registry()[name]["shape"]
+    n_samples, n_features = SUPPLIED[name][:2] if name in SUPPLIED else _registry()[name]["shape"]
     return (
         f"put the file {name}.npz (arrays X, {n_samples} x {n_features} numbers, and y, "
         f"{n_samples} labels) into {cache_folder()} or into the folder that the environment "

@@ -47,7 +47,7 @@ COUNTS = {
 
 def test_every_set_is_listed_and_described():
     table = available()
-    assert NAMES == [*SHAPES, *datasets.OPENML_IDS]
+    assert NAMES == [*SHAPES, *datasets.OPENML_IDS, *datasets.SUPPLIED]
     for name, shape in SHAPES.items():
         assert table[name][:3] == (*shape, 2)
         assert table[name].location in ("fsnotes", "scikit-learn")
@@ -760,6 +760,42 @@ def test_real_files(name, monkeypatch, tmp_path):
     assert len(bunch.target_names) == len(names) == info.n_classes
     with np.load(path, allow_pickle=False) as arrays:
         assert np.array_equal(bunch.data, arrays["X"])
+
+
+@pytest.mark.parametrize("name", datasets.SUPPLIED)
+def test_sets_of_the_user_are_verified_by_their_shape(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("FSNOTES_DATA", str(tmp_path))
+    monkeypatch.setenv("FSNOTES_CACHE", str(tmp_path / "cache"))
+    n_samples, n_features, n_classes = datasets.SUPPLIED[name]
+    assert available()[name][:3] == datasets.SUPPLIED[name] and available()[name].location is None
+    hint = rf"{name}\.npz .arrays X, {n_samples} x {n_features} numbers"
+    for call in (load, lambda name: load(name, download=True)):
+        with pytest.raises(FileNotFoundError, match=f"not available .*{hint}"):
+            call(name)
+    with pytest.raises(ValueError, match=f"cannot be fetched.*{hint}"):
+        download(name)
+    X = np.random.default_rng(0).normal(size=(n_samples, n_features)).astype(np.float32)
+    y = np.array([f"class {k}" for k in range(n_classes)])[np.arange(n_samples) % n_classes]
+    path = tmp_path / f"{name}.npz"
+    np.savez(path, X=X, y=y)
+    bunch = load(name)
+    assert np.array_equal(bunch.data, X) and bunch.data.dtype == np.float64
+    assert np.array_equal(bunch.target_names[bunch.target], y)
+    assert bunch.filename == available()[name].location == str(path)
+    assert "only the shape" in " ".join(bunch.DESCR.split())
+    assert len(bunch.feature_names) == n_features
+    hole = np.where(np.arange(n_features) == 3, np.nan, X)
+    for arrays, said in [
+        ({"X": X[:, :-1], "y": y}, rf"{name} has X .*found \({n_samples}, {n_features - 1}\)"),
+        ({"X": X, "y": y[:-1]}, rf"found .*\({n_samples - 1},\)"),
+        ({"X": X, "y": np.where(y == "class 0", "class 1", y)}, f"found {n_classes - 1}"),
+        ({"X": hole, "y": y}, "missing or infinite"),
+        ({"X": X}, "no array named y"),
+    ]:
+        np.savez(path, **arrays)
+        with pytest.raises(ValueError, match=said) as caught:
+            load(name)
+        assert str(path) in str(caught.value)
 
 
 def test_import_is_light():
