@@ -15,6 +15,7 @@ from fsnotes.experiments.declare import (
     Protocol,
     RandomSplits,
     Table,
+    TunedOnce,
     chapters,
     printed,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "RandomSplits",
     "Results",
     "Table",
+    "TunedOnce",
     "Verdict",
     "audit",
     "chapters",

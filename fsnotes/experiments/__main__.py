@@ -59,6 +59,8 @@ def _run(arguments):
         folder=arguments.results,
     )
     print(f"{len(done.computed)} cells computed, {len(done.kept)} were there: {done.path}")
+    for dataset in dict.fromkeys(dataset for dataset, _ in done.absent):
+        print(f"{dataset} is not available; supply {dataset}.npz to compute its cells")
 
 
 def _show(arguments):

@@ -23,6 +23,7 @@ PER_FOLD = (
     "n_kept",
     "n_distinct",
     "n_rows",
+    "n_live",
 )
 MEASURES = (*PER_FOLD, "stability")
 MACHINERY = {"__main__", "declare", "engine", "judge", "render"}
@@ -52,6 +53,14 @@ class Method:
         What the paper calls it.
     datasets : sequence of str, optional
         The data sets for which it is meant; by default all of the chapter.
+    tuning : mapping, optional
+        Parameters that take the place of others while settings are chosen.
+    leaks : bool
+        Standardise the columns by all rows, those to test on too, before anything is split, as
+        papers do; settings are chosen without that.
+    group : str
+        Methods of one group are computed one after the other where they run, split by split, so
+        that they can share what takes long.
     """
 
     estimator: str
@@ -60,16 +69,20 @@ class Method:
     scaled: bool = False
     paper: str = ""
     datasets: tuple = ()
+    tuning: Mapping = field(default_factory=dict)
+    leaks: bool = False
+    group: str = ""
 
     def candidates(self):
         """The settings among which inner folds choose; a single empty one if nothing is tuned."""
         combined = itertools.product(*self.grid.values())
         return [dict(zip(self.grid, values, strict=True)) for values in combined]
 
-    def build(self, setting):
+    def build(self, setting, tuning=False):
         """A fresh estimator with a setting of the grid."""
         module, _, name = self.estimator.rpartition(".")
-        machine = getattr(importlib.import_module(module), name)(**self.parameters, **setting)
+        parameters = {**self.parameters, **(self.tuning if tuning else {}), **setting}
+        machine = getattr(importlib.import_module(module), name)(**parameters)
         if not self.scaled:
             return machine
         from sklearn.pipeline import make_pipeline
@@ -112,6 +125,8 @@ class Dataset:
         """Fingerprint of the content, known without the file for the larger sets, and of rows."""
         from fsnotes.datasets import OPENML_IDS, class_digests
 
+        if not self.is_present:
+            return fingerprint(["not available", self.name])
         if self.make is None and self.name in OPENML_IDS:
             folder = importlib.resources.files("fsnotes.data")
             registry = json.loads((folder / "registry.json").read_text(encoding="utf-8"))
@@ -125,7 +140,21 @@ class Dataset:
         """Whether it is at hand wherever the package is installed."""
         from fsnotes.datasets import OPENML_IDS
 
-        return self.make is not None or self.name not in OPENML_IDS
+        return self.make is not None or not (self.is_supplied or self.name in OPENML_IDS)
+
+    @property
+    def is_supplied(self):
+        """Whether only users can supply it, since no copy is known."""
+        from fsnotes.datasets import SUPPLIED
+
+        return self.make is None and self.name in SUPPLIED
+
+    @property
+    def is_present(self):
+        """False where it is for the user to supply, and is not there."""
+        from fsnotes.datasets import available
+
+        return not self.is_supplied or available()[self.name].location is not None
 
 
 @dataclass(frozen=True)
@@ -136,6 +165,8 @@ class Protocol:
     folds: int = 10
     inner: int = 5
     seed: int = 0
+
+    tunes_once = False
 
     @property
     def n_splits(self):
@@ -177,6 +208,11 @@ class Protocol:
         folds = StratifiedKFold(self.inner, shuffle=True, random_state=int(seed))
         return list(folds.split(np.zeros(len(y)), y))
 
+    def tuning(self, y, splits, number):
+        """Rows by which the settings of a split are chosen, and the inner splits of these."""
+        rows = splits[number][0]
+        return rows, self.inner_splits(y[rows], number)
+
     def __str__(self):
         return f"{self.repeats} times {self.folds}-fold cross-validation, seed {self.seed}"
 
@@ -209,6 +245,28 @@ class RandomSplits(Protocol):
 
 
 @dataclass(frozen=True)
+class TunedOnce(RandomSplits):
+    """Random splits with the settings that are chosen by the training rows of the first of them.
+
+    By so many of these at most, with the shares of the classes.
+    """
+
+    tuning_rows: int = 10**9
+
+    tunes_once = True
+
+    def tuning(self, y, splits, number):
+        """Rows by which the settings of any split are chosen, and the inner splits of these."""
+        from sklearn.model_selection import StratifiedShuffleSplit
+
+        rows = splits[0][0]
+        if len(rows) > self.tuning_rows:
+            draw = StratifiedShuffleSplit(1, train_size=self.tuning_rows, random_state=self.seed)
+            rows = rows[next(draw.split(rows, y[rows]))[0]]
+        return rows, self.inner_splits(y[rows], 0)
+
+
+@dataclass(frozen=True)
 class Printed:
     """A number as a paper prints it.
 
@@ -218,7 +276,7 @@ class Printed:
         Names of the chapter; the measure is accuracy, psf or mcc_percent (in percent), mcc,
         n_selected, n_iter, largest_delta, n_kept (training points with a weight, as the machine
         counts them), n_distinct (those of them that differ), n_rows (training rows equal to one of
-        them) or stability.
+        them), n_live (features that the machine that ranks leaves alive) or stability.
     text : str
         As printed, since the last digit says how it was rounded.
     incomparable : str, optional
@@ -415,7 +473,8 @@ class Chapter:
         """Hash of what a cell's result depends on, as far as it is declared."""
         # not asdict, which would forget the kind of a parameter that is a dataclass
         declared = dict(vars(self.methods[method]))
-        del declared["paper"], declared["datasets"]  # these change no result
+        del declared["paper"], declared["datasets"], declared["group"]  # these change no result
+        declared = {k: v for k, v in declared.items() if v or k not in ("tuning", "leaks")}
         declared["grid"] = list(declared["grid"].items())  # their order decides ties
         return fingerprint([declared, digest_of(self.datasets[dataset]), asdict(protocol)])
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import json
 import numbers
 import os
@@ -25,12 +26,14 @@ from fsnotes.experiments.declare import (
     Protocol,
     digest_of,
     find,
+    fingerprint,
     known,
 )
 from fsnotes.metrics import Estimate, score_interval, stability
 
 PACKAGED_RESULTS = Path(__file__).parent / "results"
 QUICK_REPEATS = 1
+MANY = 8  # classes, from which on most entries of a confusion table are zero
 PATIENCE = 20  # seconds for a scheduler to answer
 
 
@@ -55,6 +58,7 @@ class Work:
     method: Method
     protocol: Protocol
     key: str
+    setting: dict | None = None  # where it is chosen already
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,11 @@ def _fit_and_predict(work, number):
     X, y = _rows(work.dataset.name, work.digest, lambda: work.dataset)
     rows = work.dataset.rows
     train, test = _splits(work.dataset.name, work.digest, work.protocol, rows, lambda: y)[number]
-    setting = _chosen(work, number, X[train], y[train])
+    setting = _chosen(work, number, X, y) if work.setting is None else work.setting
+    if work.method.leaks:
+        from sklearn.preprocessing import StandardScaler
+
+        X = StandardScaler().fit_transform(X)
     machine = work.method.build(setting).fit(X[train], y[train])
     labels, predicted = np.unique(y), machine.predict(X[test])
     confusion = [[int(((y[test] == a) & (predicted == b)).sum()) for b in labels] for a in labels]
@@ -116,7 +124,7 @@ def _facts(machine, X):
     machine = machine[-1] if isinstance(machine, Pipeline) else machine
     found = {
         name: getattr(machine, f"{name}_")
-        for name in ("largest_delta", "n_iter")
+        for name in ("largest_delta", "n_iter", "n_live")
         if hasattr(machine, f"{name}_")
     }
     if hasattr(machine, "dual_coef_") and hasattr(machine, "support_"):
@@ -139,13 +147,12 @@ def _chosen(work, number, X, y):
     candidates = work.method.candidates()
     if len(candidates) == 1:
         return candidates[0]
-    splits = work.protocol.inner_splits(y, number)
+    outer = _splits(work.dataset.name, work.digest, work.protocol, work.dataset.rows, lambda: y)
+    rows, splits = work.protocol.tuning(y, outer, number)
+    X, y, build = X[rows], y[rows], functools.partial(work.method.build, tuning=True)
     # whole numbers, so that a tie is a tie, and goes to the first
     right = [
-        sum(
-            int((work.method.build(c).fit(X[a], y[a]).predict(X[b]) == y[b]).sum())
-            for a, b in splits
-        )
+        sum(int((build(c).fit(X[a], y[a]).predict(X[b]) == y[b]).sum()) for a, b in splits)
         for c in candidates
     ]
     return candidates[int(np.argmax(right))]
@@ -237,6 +244,7 @@ def versions():
     """Versions that decide bits."""
     return {
         "fsnotes": fsnotes.__version__,
+        "highspy": version("highspy"),
         "numpy": version("numpy"),
         "scikit-learn": version("scikit-learn"),
         "scipy": version("scipy"),
@@ -377,6 +385,28 @@ def line_of(chapter, dataset, method, work, folds):
     }
 
 
+def thinned(table):
+    """A square table of many rows as ``[rows, gap, count, gap, count, ...]``, without its zeros.
+
+    A gap is the way from the last count to the next, row by row.
+    """
+    if len(table) < MANY:
+        return table
+    counts = np.ravel(table)
+    places = np.flatnonzero(counts)
+    pairs = np.column_stack([np.diff(places, prepend=0), counts[places]])
+    return [len(table), *pairs.ravel().tolist()]
+
+
+def filled(table):
+    """The table that `thinned` wrote."""
+    if not table or isinstance(table[0], list):
+        return table
+    counts = np.zeros(table[0] ** 2, dtype=int)
+    counts[np.cumsum(table[1::2])] = table[2::2]
+    return counts.reshape(table[0], -1).tolist()
+
+
 class Results:
     """The stored cells of a chapter.
 
@@ -430,6 +460,11 @@ class Results:
             line = self._lines[name]
             is_stale = (line["key"], json.dumps(line["fingerprint"])) in _STALE
             return Cell(line, self.protocol.test_fraction, is_stale)
+        if not self.chapter.datasets[dataset].is_present:
+            raise MissingResult(
+                f"{dataset} is not available: supply {dataset}.npz, then {self.remedy()}",
+                "not available",
+            )
         state = "stale" if name in self._stored else "not run"
         reason = "is of another declaration" if state == "stale" else "is missing"
         raise MissingResult(f"the result of {'/'.join(name)} {reason}; {self.remedy()}", state)
@@ -441,7 +476,8 @@ class Results:
 
     def append(self, line):
         """Add a finished cell, all of it or nothing."""
-        append_line(self.path, line)
+        thin = {"confusion": [thinned(table) for table in line["confusion"]]}
+        append_line(self.path, line | thin)
         self._lines[line["dataset"], line["method"]] = line
 
 
@@ -463,6 +499,8 @@ def read_lines(path):
     for text in path.read_bytes().split(b"\n"):
         with contextlib.suppress(ValueError):
             line = json.loads(text)
+            if isinstance(line, dict) and isinstance(line.get("confusion"), list):
+                line["confusion"] = [filled(table) for table in line["confusion"]]
             if _is_whole(line):
                 found.append(line)
     return found
@@ -527,11 +565,15 @@ def mend(path):
 
 @dataclass(frozen=True)
 class Run:
-    """What `run` did: names of cells computed, of those that were there, and the file."""
+    """What `run` did: names of cells computed, of those that were there, and the file.
+
+    Those whose data the user would have to supply, and has not, are ``absent``.
+    """
 
     computed: list
     kept: list
     path: Path
+    absent: list
 
 
 def run(target, *, jobs=None, quick=False, only=None, dask=None, folder=None, progress=True):
@@ -573,13 +615,14 @@ def run(target, *, jobs=None, quick=False, only=None, dask=None, folder=None, pr
         chosen = [name for text, name in written.items() if fnmatchcase(text, only)]
         names = chosen or known("cell", only, written)
     kept = [name for name in names if results.has(*name)]
-    missing = [name for name in names if not results.has(*name)]
+    absent = [name for name in names if not chapter.datasets[name[0]].is_present]
+    missing = [name for name in names if name not in kept and name not in absent]
     works = [_work(results, *name) for name in missing]
     check_writable(results.path)
     mend(results.path)
     if works:
         _compute_all(chapter, missing, works, results, jobs, dask, progress)
-    return Run(missing, kept, results.path)
+    return Run(missing, kept, results.path, absent)
 
 
 def _work(results, dataset, method):
@@ -598,16 +641,24 @@ def _work(results, dataset, method):
 def _compute_all(chapter, names, works, results, jobs, dask, progress):
     from tqdm import tqdm
 
+    def outcomes(tasks):
+        return _on_dask(tasks, dask) if dask else _on_joblib(tasks, jobs)
+
     n_splits = results.protocol.n_splits
-    failures = {}
+    failures, works = {}, list(works)
+    if results.protocol.tunes_once:
+        _choose(works, failures, outcomes, progress)
+    groups = {}
+    for index, work in enumerate(works):
+        name = (work.dataset.name, work.method.group) if work.method.group else index
+        groups.setdefault(name, []).append(index)
     tasks = (
-        (index, number)
-        for index in range(len(works))
+        (_numbered, ([(index, works[index]) for index in left], number))
+        for indices in groups.values()
         for number in range(n_splits)
-        if index not in failures
+        if (left := [index for index in indices if index not in failures])
     )
     found = {index: {} for index in range(len(works))}
-    outcomes = _on_dask(works, tasks, dask) if dask else _on_joblib(works, tasks, jobs)
     bar = tqdm(
         total=len(works) * n_splits,
         desc=chapter.name,
@@ -615,8 +666,8 @@ def _compute_all(chapter, names, works, results, jobs, dask, progress):
         disable=not progress,
         smoothing=0.05,
     )
-    with bar, contextlib.closing(outcomes):
-        for index, number, fold in outcomes:
+    with bar, contextlib.closing(outcomes(tasks)) as done:
+        for index, number, fold in itertools.chain.from_iterable(done):
             bar.update()
             if fold.failure:
                 failures.setdefault(index, fold.failure)
@@ -638,18 +689,57 @@ def _compute_all(chapter, names, works, results, jobs, dask, progress):
         )
 
 
-def _numbered(work, index, number):
-    return index, number, compute(work, number)
+def _numbered(works, number):
+    return [(index, number, compute(work, number)) for index, work in works]
 
 
-def _on_joblib(works, tasks, jobs):
+def _choose(works, failures, outcomes, progress):
+    """Settings that serve all splits, each chosen once; works that are tuned alike share them."""
+    from tqdm import tqdm
+
+    alike = {}
+    for index, work in enumerate(works):
+        method = work.method
+        if len(method.candidates()) > 1:
+            parameters = {**method.parameters, **method.tuning}
+            declared = [work.digest, method.estimator, parameters, list(method.grid.items())]
+            alike.setdefault(fingerprint([*declared, method.scaled]), []).append(index)
+    tasks = [(_tuned, (key, works[indices[0]])) for key, indices in alike.items()]
+    if not tasks:
+        return
+    with contextlib.closing(outcomes(tasks)) as done:
+        for key, setting, failure in tqdm(
+            done, total=len(tasks), desc="settings", disable=not progress
+        ):
+            for index in alike[key]:
+                works[index] = replace(works[index], setting=setting)
+                if failure:
+                    failures[index] = failure
+
+
+def _tuned(key, work):
+    """The setting for all splits; or what failed."""
+    with supervised():
+        try:
+            X, y = _rows(work.dataset.name, work.digest, lambda: work.dataset)
+            return key, _chosen(work, 0, X, y), ""
+        except Exception as error:
+            return key, None, f"{work.name}, settings: {type(error).__name__}: {error}"
+
+
+def _called(function, arguments):
+    return function(*arguments)
+
+
+def _on_joblib(tasks, jobs):
     from joblib import Parallel, delayed
 
+    # a task may take minutes: none waits behind another
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    yield from parallel(delayed(_numbered)(works[i], i, number) for i, number in tasks)
+    yield from parallel(delayed(_called)(*task) for task in tasks)
 
 
-def _on_dask(works, tasks, address):
+def _on_dask(tasks, address):
     try:
         from dask.distributed import Client, KilledWorker, as_completed
     except ImportError:
@@ -665,9 +755,7 @@ def _on_dask(works, tasks, address):
             "and workers with `dask worker ADDRESS`"
         ) from error
     with client:
-        indices, numbers = zip(*tasks, strict=True)
-        sent = [works[index] for index in indices]
-        futures = client.map(_numbered, sent, indices, numbers, pure=False)
+        futures = client.map(_called, *zip(*tasks, strict=True), pure=False)
         try:
             for future in as_completed(futures):
                 yield future.result()

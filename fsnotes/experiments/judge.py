@@ -16,6 +16,7 @@ WORDS = (
     "undecided",
     "not comparable",
     "not run",
+    "not available",
     "stale",
 )
 ALPHA = 0.05
@@ -42,7 +43,7 @@ def verdict(entry, estimate, *, state="", rivals=()):
     entry : Printed
     estimate : fsnotes.metrics.Estimate or None
         What we measure, in the units printed; None where there is no result.
-    state : {"", "not run", "stale"}
+    state : {"", "not run", "not available", "stale"}
         Why there is none, or why it is not to be trusted.
     rivals : sequence of (str, Printed)
         Other places where the paper prints the same quantity, each with its place.

@@ -21,6 +21,7 @@ LABELS = {
     "n_kept": "points kept",
     "n_distinct": "distinct points kept",
     "n_rows": "rows at points kept",
+    "n_live": "features alive",
     "stability": "stability",
 }
 DIGITS = {
@@ -34,6 +35,7 @@ DIGITS = {
     "n_kept": 1,
     "n_distinct": 1,
     "n_rows": 1,
+    "n_live": 1,
     "stability": 2,
 }
 MISSING = "\u2013"
@@ -228,7 +230,7 @@ def _measured_table(chapter, table, results, dataset, measure):
         sorted(table.reads, key=lambda read: list(chapter.datasets).index(read[0])),
         key=lambda read: read[0],
     ):
-        if dataset not in (None, name):
+        if dataset not in (None, name) or not chapter.datasets[name].is_present:
             continue
         methods = [method for _, method in part]
         measures = [measure] if measure else _told_by(results, name, methods)
@@ -244,13 +246,18 @@ def _measured_table(chapter, table, results, dataset, measure):
         grids.append(
             Grid(f"{chapter.papers[table.source]}, {table.place}: {label}", header, tuple(rows))
         )
-    return Rendered(tuple(grids), tuple(_notes(table, results, ())))
+    notes = list(_notes(table, results, ()))
+    for name in dict.fromkeys(name for name, _ in table.reads):
+        if dataset in (None, name) and not chapter.datasets[name].is_present:
+            label = chapter.datasets[name].label or name
+            notes.append(f"{label}: not available; supply {name}.npz to measure it.")
+    return Rendered(tuple(grids), tuple(notes))
 
 
 def _told_by(results, dataset, methods):
     """Accuracy, and whichever count all methods that are there have."""
     cells = [results.cell(dataset, m) for m in methods if results.has(dataset, m)]
-    counts = ("n_selected", "n_kept", "n_distinct", "n_rows")
+    counts = ("n_selected", "n_live", "n_kept", "n_distinct", "n_rows")
     return ["accuracy", *(k for k in counts if cells and all(cell.tells(k) for cell in cells))]
 
 
