@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
 from scipy import stats
+from scipy.linalg import null_space
 from sklearn.metrics import matthews_corrcoef
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -27,7 +28,9 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fsnotes import (
+    DSO,
     FTSVM,
+    L1SVM,
     KernelL0MPM,
     L1TwinSVM,
     TwinSVM,
@@ -35,9 +38,12 @@ from fsnotes import (
     load,
     make_cross_planes,
     make_instance,
+    mrmr,
     rank_features,
+    relieff,
 )
 from fsnotes import MPM as MPMachine
+from fsnotes.errors import SelectionWarning
 from fsnotes.experiments import (
     Chapter,
     Claim,
@@ -51,6 +57,7 @@ from fsnotes.experiments import (
     RandomSplits,
     Results,
     Table,
+    TunedOnce,
     audit,
     chapters,
     claims,
@@ -63,6 +70,7 @@ from fsnotes.experiments import (
     em_titanic,
     engine,
     holm,
+    l2p,
     printed,
     replication_table,
     run,
@@ -1073,6 +1081,214 @@ def test_points_are_counted_with_and_without_duplicates():
     assert told["n_rows"] == sum(tuple(row) in kept for row in X)
 
 
+ONCE = TunedOnce(repeats=3, test_size=0.4, inner=3, seed=5, tuning_rows=200)
+
+
+@dataclass
+class Noted(SVC):
+    """A machine that writes down what it is given."""
+
+    C: float = 1.0
+    kernel: str = "linear"
+    place: str = ""
+
+    def __post_init__(self):
+        super().__init__(C=self.C, kernel=self.kernel)
+
+    def fit(self, X, y):
+        with open(self.place, "ab") as file:
+            file.write(f"{os.getpid()} {self.kernel} {len(y)} {X[:, 1].std():.6f}\n".encode())
+        return super().fit(X, y)
+
+
+def noted(place, **more):
+    return Method(f"{__name__}.Noted", {"place": str(place)}, {"C": [0.01, 1.0]}, **more)
+
+
+def of_many(methods, protocol=ONCE):
+    return replace(
+        TINY, datasets=("pima",), methods=methods, protocol=protocol, tables=(), claims=()
+    )
+
+
+def test_settings_are_chosen_once_where_the_protocol_says_so(tmp_path):
+    method = noted(tmp_path / "log", tuning={"kernel": "rbf"}, scaled=True)
+    chapter = of_many({"a": method, "b": replace(method, paper="the same")})
+    quietly(chapter, folder=tmp_path)
+    X, y = canonical("pima")
+    splits = ONCE.splits(y)
+    rows, inner = ONCE.tuning(y, splits, 2)
+    again, same = ONCE.tuning(y, splits, 0)
+    assert len(rows) == 200 and set(rows) <= set(splits[0][0]) and np.array_equal(rows, again)
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(inner, same, strict=True))
+    shares = np.bincount(y[rows]) / 200 - np.bincount(y[splits[0][0]]) / len(splits[0][0])
+    assert abs(shares).max() < 0.01
+    whole, _ = replace(ONCE, tuning_rows=10**6).tuning(y, splits, 1)
+    assert np.array_equal(whole, splits[0][0])
+    # two prices on three inner folds, once for both cells, then three fits of each
+    log = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    assert [kernel for _, kernel, *_ in log] == 6 * ["rbf"] + 6 * ["linear"]
+    right = [
+        sum(
+            int((m.fit(X[rows][a], y[rows][a]).predict(X[rows][b]) == y[rows][b]).sum())
+            for a, b in inner
+        )
+        for C in (0.01, 1.0)
+        for m in [make_pipeline(StandardScaler(), SVC(C=C))]
+    ]
+    chosen = [0.01, 1.0][int(np.argmax(right))]
+    for name in ("a", "b"):
+        cell = Results(chapter, tmp_path).cell("pima", name)
+        assert cell.line["settings"] == [{"C": chosen}] * 3
+        best = make_pipeline(StandardScaler(), SVC(C=chosen, kernel="linear"))
+        scores = [best.fit(X[a], y[a]).score(X[b], y[b]) for a, b in splits]
+        assert cell.accuracy.tolist() == scores
+    # an audit has to choose anew, and finds the same
+    assert audit(chapter, folder=tmp_path).stale == []
+
+
+def test_settings_that_cannot_be_chosen_cost_their_cells_alone(tmp_path):
+    broken = Method(L1MPM, {"refit": False}, {"retain": [7.0, 8.0]})
+    chapter = of_many({"broken": broken, "mpm": Method(MPM)})
+    with pytest.raises(ExperimentError, match=r"1 of 2 cells failed.*\n.*pima/broken, settings"):
+        quietly(chapter, folder=tmp_path)
+    assert list(stored(tmp_path / "tiny.jsonl")) == [("pima", "mpm")]
+
+
+def test_columns_may_be_scaled_before_the_split(tmp_path):
+    plain = noted(tmp_path / "log")
+    chapter = of_many({"plain": plain, "leak": replace(plain, leaks=True)})
+    quietly(chapter, folder=tmp_path)
+    X, y = canonical("pima")
+    Z = StandardScaler().fit_transform(X)
+    results = Results(chapter, tmp_path)
+    chosen = results.cell("pima", "leak").line["settings"][0]["C"]
+    expected = [
+        SVC(kernel="linear", C=chosen).fit(Z[a], y[a]).score(Z[b], y[b]) for a, b in ONCE.splits(y)
+    ]
+    assert results.cell("pima", "leak").accuracy.tolist() == expected
+    # settings are those of the rows as they are
+    assert results.cell("pima", "plain").line["settings"][0]["C"] == chosen
+    logged = (tmp_path / "log").read_text().splitlines()
+    assert len(logged) == 6 + 3 + 3
+
+
+def test_what_is_shared_runs_in_one_place_and_changes_no_result(tmp_path):
+    alone, together = (
+        of_many(
+            {
+                f"{kernel}{C}": Method(
+                    f"{__name__}.Noted",
+                    {"place": str(tmp_path / name), "C": C, "kernel": kernel},
+                    scaled=True,
+                    group=kernel if name == "together" else "",
+                )
+                for C in (0.01, 1.0)
+                for kernel in ("linear", "rbf")
+            },
+            TINY.protocol,
+        )
+        for name in ("alone", "together")
+    )
+    quietly(alone, folder=tmp_path / "a")
+    quietly(together, jobs=2, folder=tmp_path / "b")
+    found = [stored(tmp_path / folder / "tiny.jsonl") for folder in "ab"]
+    for lines in found:
+        for line in lines.values():
+            del line["key"]  # which holds the place
+    assert found[0] == found[1]
+    log = [line.split() for line in (tmp_path / "together").read_text().splitlines()]
+    # split by split, each worker has both prices of a kernel one after the other
+    for process in {pid for pid, *_ in log}:
+        mine = [rest for pid, *rest in log if pid == process]
+        assert mine[::2] == mine[1::2]
+
+
+def test_grouping_and_empty_options_enter_no_key():
+    method = Method(MPM)
+    keys = {
+        of_many({"a": m}).key("pima", "a", ONCE)
+        for m in (method, replace(method, group="one"), replace(method, tuning={}, leaks=False))
+    }
+    more = {
+        of_many({"a": m}).key("pima", "a", ONCE)
+        for m in (replace(method, tuning={"tol": 1}), replace(method, leaks=True))
+    }
+    assert len(keys) == 1 and len(keys | more) == 3
+
+
+@pytest.mark.parametrize("size", [2, 7, 8, 26])
+def test_tables_of_many_classes_are_stored_without_their_zeros(size, tmp_path):
+    rng = np.random.default_rng(size)
+    table = (rng.integers(1, 9, (size, size)) * (rng.random((size, size)) < 0.1)).tolist()
+    table[0][0] = 5
+    thin = engine.thinned(table)
+    assert engine.filled(json.loads(json.dumps(thin))) == table
+    assert (thin is table) == (size < 8)
+    results = Results(of_many({"a": Method(MPM)}), tmp_path)
+    line = {
+        "dataset": "pima",
+        "method": "a",
+        "key": results.key("pima", "a"),
+        "fingerprint": {},
+        "accuracy": [np.trace(table) / np.sum(table)],
+        "confusion": [table],
+        "n_features": 8,
+        "n_selected": None,
+        "supports": None,
+    }
+    results.append(line)
+    assert Results(results.chapter, tmp_path).cell("pima", "a").line == line
+
+
+def supplied_chapter():
+    methods = {"mpm": Method(MPM)}
+    tables = (
+        Table("one", "xu2007", "Table 1", "A title", printed=printed("own\n mpm accuracy 85.0")),
+        Table("two", "xu2007", "Figure 1", "A figure", reads=(("own", "mpm"), ("pima", "mpm"))),
+    )
+    claim = Claim(
+        "xu2007", "Section 1", "It is", lambda read: read("own", "mpm").accuracy.min() > 0, "a.html"
+    )
+    return replace(TINY, datasets=("own", "pima"), methods=methods, tables=tables, claims=(claim,))
+
+
+def test_data_for_the_user_to_supply(tmp_path, monkeypatch, capsys):
+    from fsnotes import datasets
+
+    monkeypatch.setattr(datasets, "SUPPLIED", {"own": (60, 3, 2)})
+    monkeypatch.setattr(datasets, "_ORIGINS", datasets._ORIGINS | {"own": "drawn"})
+    monkeypatch.setenv("FSNOTES_DATA", str(tmp_path))
+    monkeypatch.setenv("FSNOTES_CACHE", str(tmp_path / "cache"))
+    chapter = supplied_chapter()
+    monkeypatch.setattr(declaring, "chapters", lambda: {"tiny": chapter})
+    folder = tmp_path / "results"
+    declaring.digest_of.cache_clear()
+    assert main(["run", "tiny", "--results", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "1 cells computed" in said and "own is not available; supply own.npz" in said
+    assert quietly("tiny", folder=folder).absent == [("own", "mpm")]
+    with pytest.raises(MissingResult, match=r"not available: supply own\.npz") as caught:
+        Results(chapter, folder).cell("own", "mpm")
+    assert caught.value.state == "not available"
+    row = replication_table("tiny/one", folder=folder).grids[0].rows[0]
+    assert row[2:4] == ("–", "not available")
+    figure = replication_table("tiny/two", folder=folder)
+    assert [grid.caption[-4:] for grid in figure.grids] == ["pima"]
+    assert figure.notes[-1].startswith("own: not available; supply own.npz")
+    assert [c.verdict for c in claims(folder=folder)] == ["not available", "not available"]
+    assert not chapter.datasets["own"].travels and chapter.datasets["pima"].travels
+    # once it is there it is computed as any other, and again if it changes
+    for seed in (0, 1):
+        X = np.random.default_rng(seed).normal(size=(60, 3))
+        np.savez(tmp_path / "own.npz", X=X, y=(X[:, 0] > 0).astype(int))
+        declaring.digest_of.cache_clear()
+        assert quietly("tiny", folder=folder).computed == [("own", "mpm")]
+    assert Results(chapter, folder).has("own", "mpm")
+    assert len(replication_table("tiny/two", folder=folder).grids) == 2
+    declaring.digest_of.cache_clear()
+
+
 def test_twin_machines_keep_points_with_a_kernel():
     X, y = make_cross_planes(40, 4, center=0.5)
     for machine in (TwinSVM(kernel="rbf"), FTSVM(kernel="rbf", c_fit=1, c_hinge=1, sigma=0.1)):
@@ -1141,7 +1357,7 @@ def test_every_method_can_be_built(chapter):
 
 def test_every_figure_can_be_shown(chapter):
     for table in chapter.tables.values():
-        if not table.printed:
+        if not table.printed and chapter.datasets[table.cells()[0][0]].is_present:
             shown = replication_table(f"{chapter.name}/{table.name}")
             assert shown.grids and all(len(grid.rows) > 1 for grid in shown.grids)
 
@@ -1221,7 +1437,8 @@ def test_stored_results_are_those_of_the_declarations(chapter):
     results = Results(chapter, engine.PACKAGED_RESULTS)
     names = list(stored(path))
     assert len(path.read_bytes().splitlines()) == len(names)
-    assert set(names) == set(chapter.cells())
+    supplied = {d for d, dataset in chapter.datasets.items() if dataset.is_supplied}
+    assert set(names) == {cell for cell in chapter.cells() if cell[0] not in supplied}
     assert all(results.has(*name) for name in names)
     # a fold of the sparse machines of twonorm takes half a minute
     found = audit(chapter, sample=6, within=15, folder=engine.PACKAGED_RESULTS)
@@ -1437,6 +1654,27 @@ WORLDS = [
         {"accuracy": when("score-rbf", 90, 80)},
         {"accuracy": when("reversed-rbf", 90, 80)},
     ),
+    (
+        l2p.best_on_all,
+        {"accuracy": when("dso", 90, 80)},
+        {"accuracy": when("rfs", 90, 80, "umist")},
+    ),
+    (
+        l2p.better_than_l1svm,
+        {"accuracy": when("dso", 90, 80)},
+        {"accuracy": when("l1svm", 90, 80, "isolet")},
+    ),
+    (
+        l2p.better_over_all_sizes,
+        {"accuracy": when("dso", 90, 80)},
+        {"accuracy": lambda d, m: {"ds": 85, "mr": 90}.get(m[:2], 80)},
+    ),
+    (l2p.p_matters, {"accuracy": when("p0.5-20", 90, 80)}, {"noise": 0.1}),
+    (
+        l2p.p_matters,
+        {"accuracy": when("p0.5-20", 90, 80)},
+        {"accuracy": when("p0.5-20", 90, 80, "umist"), "noise": 0.1},
+    ),
 ]
 
 
@@ -1461,6 +1699,9 @@ def test_claims_that_folds_cannot_tell_are_undecided():
     assert em.shorter_bars(nearly) is None
     for check in TWIN_CHECKS:
         assert check(planted()) in ((False,) if "without_loss" in check.__name__ else (None,))
+    for check in (l2p.best_on_all, l2p.better_than_l1svm, l2p.better_over_all_sizes):
+        assert check(planted()) is None
+    assert l2p.p_matters(planted(noise=3)) is None
     # as many wins as losses
     both = {"sonar": 90, "wdbc": 70}
     even = planted(accuracy=lambda d, m: both.get(d, 80) if m in ("twin", "ftsvm") else 80)
@@ -1492,7 +1733,7 @@ def test_what_the_paper_says_of_public_data_is_judged_by_these(check):
 
 def test_every_claim_that_reads_results_is_planted():
     planted_checks = {check for check, *_ in WORLDS}
-    for name in ("dc", "dc_kernel", "em", "em_kernel", "em_titanic", "twin"):
+    for name in ("dc", "dc_kernel", "em", "em_kernel", "em_titanic", "twin", "l2p"):
         checks = {c.check for c in chapters()[name].claims if isinstance(c, Claim)}
         assert checks - planted_checks <= {
             dc.mean_ranks,
@@ -1506,6 +1747,9 @@ def test_every_claim_that_reads_results_is_planted():
             em.largest_weight_falls,
             twin.ends_in_a_local_optimum,
             twin.is_linear_by_kernel,
+            l2p.global_at_p_1,
+            l2p.never_rises,
+            l2p.keeps_margins,
         }
 
 
@@ -1665,3 +1909,143 @@ def test_times_are_those_of_a_fit():
     assert twin.milliseconds(engine.Cell(line, 0.2)) == pytest.approx(
         10
     )  # of 10 folds, 37 fits each
+
+
+# ---------------------------------------------------------------- direct sparsity optimisation
+
+
+def without(absent, read):
+    """A world in which some data sets were not supplied."""
+
+    def lacking(dataset, method):
+        if dataset in absent:
+            raise MissingResult(f"{dataset} is not available", "not available")
+        return read(dataset, method)
+
+    return lacking
+
+
+def test_claims_of_l2p_are_judged_by_what_is_at_hand(tmp_path):
+    read = without(l2p.TO_SUPPLY, planted(accuracy=when("dso", 90, 80)))
+    assert list(l2p.gains(read)) == ["isolet", "semeion", "umist"]
+    # the best on three of six is not the best on all
+    assert l2p.best_on_all(read) is None
+    assert l2p.better_than_l1svm(read) is l2p.better_over_all_sizes(read) is True
+    worse = without(l2p.TO_SUPPLY, planted(accuracy=when("mrmr", 90, 80)))
+    assert l2p.best_on_all(worse) is l2p.better_over_all_sizes(worse) is False
+    curves = without(["lung"], planted(accuracy=when("p0.5-20", 90, 80)))
+    assert l2p.p_matters(curves) is True
+    with pytest.raises(MissingResult, match="isolet/dso-100 is missing"):
+        l2p.best_on_all(Results(l2p.CHAPTER, tmp_path).cell)
+
+
+def test_what_standardising_before_the_split_gains():
+    found = l2p.leaked(planted(accuracy=when("leak", 83, 80), noise=0.1))
+    assert {key for _, key in found} == {"all", *l2p.SELECTORS}
+    assert {d for d, key in found if key == "dso"} == set(l2p.PAPERS_DATA)
+    assert {d for d, key in found if key == "alternating"}.isdisjoint({"isolet", "semeion"})
+    assert all(c.value == pytest.approx(3) and c.p_value < 1e-6 for c in found.values())
+
+
+def test_selectors_are_tuned_with_equal_effort():
+    sizes = {name: len(m.candidates()) for name, m in l2p.METHODS.items() if m.grid}
+    assert set(sizes.values()) == {42}
+    grids = {name: m.grid for name, m in l2p.METHODS.items()}
+    assert grids["dso-100"]["p"] == [0.1, 0.3, 0.5, 0.7, 0.9, 1] and len(grids["dso-100"]["C"]) == 7
+    assert grids["l1svm-100"]["price"] == sorted(grids["rfs-100"]["lam"])
+    assert l2p.PROTOCOL.n_splits == 10 and l2p.PROTOCOL.test_fraction == 0.4
+    assert l2p.PROTOCOL.inner == 3 and l2p.PROTOCOL.tuning_rows == 1560
+    # the leaking version has the settings of the other
+    for key in l2p.SELECTORS:
+        size = max(l2p.DATA[l2p.SELECTORS[key][-1][0]])
+        one, other = l2p.METHODS[f"{key}-{size}"], l2p.METHODS[f"{key}-leak"]
+        settled = [{**m.parameters, **m.tuning, "scale": True} for m in (one, other)]
+        assert settled[0] == settled[1] and other.leaks and not one.leaks
+
+
+def test_what_table_1_and_the_figures_ask_for_is_declared():
+    assert len(l2p.TABLE_1.printed) == 30
+    assert {p.dataset for p in l2p.TABLE_1.printed if p.incomparable} == {"umist"}
+    best = [p.value for p in l2p.TABLE_1.printed if p.method == "dso-100"]
+    assert sum(best) / 6 == pytest.approx(91.7383, abs=1e-3)
+    for size in l2p.SIZES:
+        assert ("isolet", f"dso-p0.3-{size}") in l2p.FIGURE_1.reads
+        assert ("umist", f"alternating-p0.3-{size}") in l2p.FIGURE_1.reads
+        for key in (*l2p.RIVALS, "dso", "soft"):
+            assert ("isolet", f"{key}-{size}") in l2p.FIGURE_2.reads
+    assert {d for d, _ in l2p.FIGURE_1.reads} == {"isolet", "lung", "umist"}
+    assert {d for d, _ in l2p.FIGURE_2.reads} == set(l2p.PAPERS_DATA)
+
+
+def test_selected_machines_never_go_beyond_what_is_alive(monkeypatch):
+    X, y = l2p.digits()
+    assert X.shape == (300, 64) and len(set(y)) == 10
+    Z = StandardScaler().fit_transform(X)
+    calls = []
+    kept = engine.Kept(lambda *given: calls.append(given[:2]) or l2p._ordered(*given))
+    monkeypatch.setattr(l2p, "_orders", kept)
+    for size in (5, 60):
+        machine = l2p.SelectThenSVM("l1svm", C=0.1, n_features=size, price=0.05).fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SelectionWarning)
+            program = L1SVM(C=15.0, refit=False, scale=False).fit(Z, y)
+        norms = np.linalg.norm(program.coef_, axis=0)
+        alive = np.count_nonzero(norms)
+        assert machine.n_live_ == alive < 60
+        chosen = machine.get_support()
+        assert chosen.sum() == min(size, alive) and norms[chosen].min() > 0
+        assert norms[chosen].min() >= norms[~chosen].max()
+        expected = SVC(kernel="linear", C=0.1).fit(Z[:, chosen], y).predict(Z[:, chosen])
+        assert np.array_equal(machine.predict(X), expected)
+    assert len(calls) == 1
+    nothing = l2p.SelectThenSVM("rfs", C=1.0, n_features=5, lam=1e6).fit(X, y)
+    assert not nothing.get_support().any() and len(set(nothing.predict(X))) == 1
+    everything = l2p.SelectThenSVM("all", C=0.1, scale=False).fit(X, y)
+    assert np.array_equal(everything.predict(X), SVC(kernel="linear", C=0.1).fit(X, y).predict(X))
+    assert everything.get_support().all() and not hasattr(everything, "n_live_")
+
+
+def test_rankings_are_those_of_the_package(monkeypatch):
+    X, y = l2p.digits()
+    Z = StandardScaler().fit_transform(X)
+    order = {name: rank(Z, y) for name, rank in l2p.RANKINGS.items() if name in l2p.FILTERS}
+    assert np.array_equal(order["mrmr"], mrmr(Z, y).order)
+    assert np.array_equal(order["relieff"][:5], np.argsort(-relieff(Z, y), kind="stable")[:5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine = DSO(p=0.5, scale=False, refit=False).fit(Z, y)
+        soft = DSO(p=0.5, C=0.1, scale=False, refit=False).fit(Z, y)
+        found, softly = l2p.by_dso(Z, y, p=0.5), l2p.by_dso(Z, y, p=0.5, price=0.1)
+    for ranked, one in ((found, machine), (softly, soft)):
+        assert len(ranked) == one.n_live_ and (np.diff(one.row_norms_[ranked]) <= 0).all()
+    # of very many rows some rank, with the shares of the classes
+    monkeypatch.setitem(l2p.RANKINGS, "mrmr", lambda Z, y: np.bincount(y))
+    assert l2p._ordered("mrmr", (), "", (Z, y)).sum() == 300
+    many = l2p._ordered("mrmr", (), "", (np.tile(Z, (4, 1)), np.tile(y, 4)))
+    assert abs(many / 520 - np.bincount(y) / 300).max() < 0.01 and many.sum() == 520
+
+
+def test_a_zero_row_that_is_free_raises_the_norm_and_no_other_does():
+    row, p = np.array([1.0, 0.1]), 0.5
+    assert np.allclose(l2p.reweighted_once(row, np.array([1.0, 0.0]), p), [0, 10])
+    # from no zero, the step is the least weighted sum of squares, and lowers the norm
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        row, W = rng.normal(size=4), rng.normal(size=4)
+        W /= row @ W
+        new = l2p.reweighted_once(row, W, p)
+        prices = abs(W) ** (p - 2)
+        free = null_space(row[None])
+        assert row @ new == pytest.approx(1)
+        assert free.T @ (prices * new) == pytest.approx(np.zeros(3), abs=1e-6 * prices.max())
+        assert (abs(new) ** p).sum() <= (abs(W) ** p).sum() * (1 + 1e-9)
+
+
+def test_margins_that_are_not_kept_are_an_answer_and_no_warning(recwarn):
+    assert l2p.keeps_margins() is False and not recwarn.list
+
+
+def test_the_alternation_stops_above_the_optimum_and_depends_on_the_order():
+    found = l2p.stalls(range(3), orders=2)
+    assert found.shape == (3, 2) and found.min() > -1e-6 and found.max() > 1e-3
+    assert np.ptp(found, axis=1).max() > 1e-3

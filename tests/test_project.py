@@ -17,7 +17,9 @@ import tomllib
 import urllib.error
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
+import conftest
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -261,16 +263,52 @@ def test_two_commands_wait_for_each_other(tmp_path):
     assert (tmp_path / "log").read_text().split() == ["1", "2", "1", "2"]
 
 
+def calls_of_testing(module, monkeypatch, *arguments, codes=(0, 0)):
+    """What `tasks.py test` runs if that ends with these codes, and its own code."""
+    calls, codes = [], iter(codes)
+
+    def exit_code(*command):
+        calls.append(command)
+        return next(codes)
+
+    monkeypatch.setattr(module, "book", lambda arguments: calls.append("book"))
+    monkeypatch.setattr(module, "exit_code", exit_code)
+    monkeypatch.setattr(sys, "argv", ["tasks.py", "test", *arguments])
+    try:
+        module.main()
+    except SystemExit as left:
+        return calls, left.code
+    return calls, 0
+
+
 def test_testing_builds_first_and_hands_over_what_pytest_needs(toy, monkeypatch, tmp_path):
-    calls = []
-    monkeypatch.setattr(toy, "book", lambda arguments: calls.append("book"))
-    monkeypatch.setattr(toy, "run", lambda *command: calls.append(command))
     monkeypatch.setenv("FSNOTES_WHEELHOUSE", "unset by the end of this test")
-    argv = ["tasks.py", "test", "--offline", str(tmp_path), "-k", "one"]
-    monkeypatch.setattr(sys, "argv", argv)
-    toy.main()
-    assert calls == ["book", ("-m", "pytest", "-k", "one")]
+    called = calls_of_testing(toy, monkeypatch, "--offline", str(tmp_path), "-k", "one", "--pdb")
+    assert called == (["book", ("-m", "pytest", "-k", "one", "--pdb")], 0)
     assert os.environ["FSNOTES_WHEELHOUSE"] == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"), [((0, 0), 0), ((1, 0), 1), ((0, 1), 1), ((1, 5), 1), ((2,), 2), ((-9,), -9)]
+)
+def test_all_tests_share_the_cores_but_those_alone(toy, monkeypatch, codes, code):
+    shared = ("-m", "pytest", "-n", "auto", "-m", "not alone", "--durations=10")
+    alone = ("-m", "pytest", "-m", "alone")
+    called = calls_of_testing(toy, monkeypatch, codes=codes)
+    # failures do not keep the second part from running, an interruption does
+    assert called == (["book", shared, alone][: 1 + len(codes)], code)
+
+
+@pytest.mark.parametrize(("cores", "processes"), [(1, 0), (2, 2), (64, 4)])
+def test_one_core_is_not_shared_and_of_many_some_are_left(monkeypatch, cores, processes):
+    monkeypatch.setattr(conftest, "CORES", cores)
+    assert conftest.pytest_xdist_auto_num_workers() == processes
+
+
+def test_long_files_are_begun_first():
+    items = [SimpleNamespace(path=path) for path in sorted((ROOT / "tests").glob("test_*.py"))]
+    conftest.pytest_collection_modifyitems(items)
+    assert {item.path.name for item in items[: len(conftest.LONGEST)]} == conftest.LONGEST
 
 
 def test_clean_removes_what_was_built_and_nothing_else(toy):
@@ -428,6 +466,7 @@ def test_a_benchmark_below_its_floor_fails(capsys, monkeypatch):
     assert report([comparison(6.1)], quick=True) == ["ours"]
 
 
+@pytest.mark.alone
 def test_benchmarks_stay_above_half_their_floors():
     done = run(sys.executable, "tasks.py", "bench", "--quick")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -469,9 +508,12 @@ assert list(machine.get_feature_names_out()) == ["a perfect column"]
 def test_readme_counts_the_data_sets():
     sets = fsnotes.available()
     large = [name for name in sets if name in fsnotes.datasets.OPENML_IDS]
-    said = re.search(r"and (\w+) other data sets come ready to use, (\w+) larger", readme())
-    assert said.groups() == ("six", "six") and f"all {len(sets)}." in readme()
-    assert (len(sets) - len(large), len(large)) == (7, 6)
+    supplied = [name for name in sets if name in fsnotes.datasets.SUPPLIED]
+    told = " ".join(readme().split())
+    said = re.search(r"and (\w+) other data sets come ready to use, (\w+) larger", told)
+    assert said.groups() == ("six", "six") and "three can be read once you supply" in told
+    assert f"lists all {len(sets)}." in told
+    assert (len(sets) - len(large) - len(supplied), len(large), len(supplied)) == (7, 6, 3)
 
 
 def test_readme_names_what_exists():
