@@ -137,9 +137,9 @@ def isolet():
 def comparisons(quick):
     if quick:
         return [
-            one_step((40, 300, 4), 100, 1),
+            one_step((78, 2400, 10), 500, 1),
             in_products((78, 2400, 10), 9),
-            at_p_1((30, 60, 3), 2, 1),
+            at_p_1((40, 200, 4), 2, 3),
         ]
     return [
         one_step((78, 2400, 10), 500, 1),
