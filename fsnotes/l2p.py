@@ -15,19 +15,20 @@ from fsnotes.pivoting import MultiplierPrograms, Unbounded
 from fsnotes.rows import RowClassifier, merged
 from fsnotes.surrogates import Power
 
-__all__ = ["DSO", "JointSteps", "Rows", "refitted"]
+__all__ = ["DSO", "JointSteps", "Rows", "only", "refitted"]
 
 LARGEST_C = 1e6
 SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)  # of the largest row of the first machine
 ROUGH = 3e-2  # change of the weights at which a stage on the way ends
-STRIDE = 10  # most by which a size is taken on, in one step
-FINE = 10  # times the tolerance, steps small enough to be taken as they are
+STRIDE = 10  # most by which the length of a row is taken on, in one step
+REACH, FARTHER, NEARER = 2, 1.5, 4  # steps by which rows are taken on, and how that changes
 DEAD = 1e-6  # of the largest row, what counts as zero
 GAIN = 1e-12  # of an objective, the least for which sizes are taken on
 NO_RISE = 1e-9  # of an objective, what a row that is dropped may cost by rounding
 LOST = 1e-9  # of a margin or an objective, what a row that is left out may cost
 MISSING = 1e-4  # of a margin, what rounding may lack
 DEPENDENT = 1e-10  # of a column, what is left of one that is a sum of others
+ROUNDS = 30  # exchanges for each row, before least squares are given up
 REFIT_C = 1.0  # of the refit, where the margin is hard
 
 
@@ -96,6 +97,14 @@ def refitted(rows, chosen, C=REFIT_C):
     return JointMachine(rows).solve(sizes, 1 / C)
 
 
+def only(W, chosen):
+    """Weights of some features, and the offsets."""
+    kept = np.zeros_like(W)
+    places = np.append(chosen, -1)
+    kept[places] = W[places]
+    return kept
+
+
 class Smoothed:
     """``sum (|w_i|^2 + eps^2)^(p/2) - eps^p``, and C times the loss; for `majorize_minimize`."""
 
@@ -123,7 +132,7 @@ class JointSteps(Smoothed):
         super().__init__(machine.rows, p, C, eps, tol)
         self.machine = machine
         self.softness = 0.0 if C is None else p / (2 * C)
-        self.last, self.factors, self.is_rough = None, 1.0, tol >= ROUGH
+        self.last, self.reach, self.is_rough = None, REACH, tol >= ROUGH
 
     def minimize(self, sizes, W):
         norms = np.linalg.norm(W, axis=1)
@@ -132,12 +141,14 @@ class JointSteps(Smoothed):
         dead = norms <= DEAD * norms.max()
         value = self.value(W)
         further = self._further(norms)
-        self.last, self.factors = norms, 1.0
+        self.last = norms
         if further is not None:
             new = self._tried(np.where(dead, 0, sizes * further), value * (1 - GAIN))
             if new is not None:
-                self.factors = further
+                # the next step is one as it comes, by which the direction is seen again
+                self.last, self.reach = None, self.reach * FARTHER
                 return new
+            self.reach = max(REACH, self.reach / NEARER)
         if dead.any():
             new = self._tried(np.where(dead, 0, sizes), value * (1 + NO_RISE))
             if new is not None:
@@ -147,16 +158,13 @@ class JointSteps(Smoothed):
     def _further(self, norms):
         """Factors that take sizes on in the direction of the last step, in the last stage alone.
 
-        They are for many steps in one direction, and for no small ones. A row that would fade by
-        some part in each step fades by the third power of that part, and no faster.
+        As far as so many such steps would go, more of them each time that the objective falls.
         """
         last = self.last
-        if self.is_rough or last is None:
-            return None
-        if abs(norms - last).max() <= FINE * self.tol * norms.max():
+        if self.is_rough or last is None or abs(norms - last).max() <= self.tol * norms.max():
             return None
         ratios = np.divide(norms, last, out=np.ones(len(norms)), where=(last > 0) & (norms > 0))
-        return np.clip(ratios / self.factors, 1 / STRIDE, STRIDE) ** 2
+        return np.clip(ratios**self.reach, 1 / STRIDE, STRIDE) ** (2 - self.power.p)
 
     def _tried(self, sizes, limit):
         try:
@@ -217,12 +225,23 @@ class Elimination:
             W[pivots] = roots[:, None] * found.weights
             self.slacks = self.rows.X @ W - signs
             return W
-        given = np.linalg.solve(columns, self.base.T @ signs - fixed)
-        moved = np.linalg.solve(columns, self.base.T)
         roots = np.sqrt(sizes[pivots])[:, None]
-        for k, sign in enumerate(signs.T):
-            self.slacks[:, k] = sign * nnls(moved * sign / roots, -given[:, k] / roots[:, 0])[0]
-        W[pivots] = given + moved @ self.slacks
+        given = np.linalg.solve(columns, self.base.T @ signs - fixed) / roots
+        moved = (np.linalg.solve(columns, self.base.T) / roots).T
+        lengths, size = np.linalg.norm(moved, axis=1), np.linalg.norm(given, axis=0)
+
+        def least_squares(k):
+            try:  # with columns of length 1, since with others it goes round in circles sooner
+                unit = (moved / lengths[:, None]).T * signs[:, k]
+                found, _ = nnls(unit, -given[:, k] / size[k], maxiter=ROUNDS * len(signs))
+                return found * size[k] / lengths
+            except RuntimeError:
+                return None
+
+        targets = -signs * (moved @ given)
+        found = self.programs.solve(moved, np.zeros(len(signs)), targets, least_squares)
+        self.slacks = signs * found.multipliers
+        W[pivots] = roots * (given + found.weights)
         return W
 
 
@@ -410,11 +429,7 @@ class DSO(RowClassifier):
         W = self._machine(rows, W, chosen)
         self._warn_of_number(len(used))
         self._warn_of_margins(least)
-        coef = np.zeros((len(self.classes_), self.n_features_in_))
-        coef[:, used] = W[:-1].T / unit
-        intercept = W[-1] - coef @ center
-        both = len(self.classes_) == 2
-        self.coef_, self.intercept_ = (coef[1:], intercept[1:]) if both else (coef, intercept)
+        self._set_planes(W, used, unit, center)
         return self
 
     # ------------------------------------------------------------ the steps
@@ -504,10 +519,7 @@ class DSO(RowClassifier):
         """The machine of the features chosen, refitted or as the steps left it."""
         if self.refit or not len(chosen):
             return refitted(rows, chosen, REFIT_C if self.C is None else self.C)
-        kept = np.zeros_like(W)
-        places = np.append(chosen, -1)
-        kept[places] = W[places]
-        return kept
+        return only(W, chosen)
 
     def _warn_of_number(self, count):
         if self.n_features is not None and self.n_features > self.n_live_:

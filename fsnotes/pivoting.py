@@ -90,7 +90,7 @@ class MultiplierPrograms:
         self.cold = True
         self.counts = {"factorisation": 0, "exchange": 0, "proximal step": 0}
 
-    def solve(self, Z, softness, targets=None):
+    def solve(self, Z, softness, targets=None, otherwise=None):
         """Solve for these rows.
 
         Parameters
@@ -100,6 +100,8 @@ class MultiplierPrograms:
             All zero or all above zero.
         targets : ndarray of shape (n_rows, n_programs), optional
             Ones, unless given.
+        otherwise : callable, optional
+            Gives multipliers of a program, by its number, or None, where exchanges do not end.
 
         Returns
         -------
@@ -119,6 +121,9 @@ class MultiplierPrograms:
         self.cold = False
         found = self._pivoted(matrix, softness, targets)
         failed = np.flatnonzero(found.violation > VERIFIED)
+        if otherwise is not None:
+            options = Z, softness, targets, found, otherwise
+            failed = [k for k in failed if not self._taken(k, *options)]
         if len(failed):
             self._careful(Z, softness, targets, found, failed)
         return found
@@ -130,6 +135,20 @@ class MultiplierPrograms:
         while larger > least:
             self._pivoted(matrix, np.full(len(softness), larger), targets)
             larger /= NEARER
+
+    def _taken(self, program, Z, softness, targets, found, otherwise):
+        """Whether multipliers of another method are optimal; then they are taken."""
+        multipliers = otherwise(program)
+        if multipliers is None:
+            return False
+        A = self.signs[:, program, None] * Z
+        one = judged(A, softness, targets[:, program], multipliers, A.T @ multipliers)
+        if one.violation > VERIFIED:
+            return False
+        found.multipliers[:, program], found.products[:, program] = one.multipliers, one.products
+        found.weights[:, program], found.violation[program] = one.weights, one.violation
+        self.blocks[:, program] = multipliers > 0
+        return True
 
     def _careful(self, Z, softness, targets, found, programs):
         """Solve some for weights, one after another, where multipliers are not accurate."""

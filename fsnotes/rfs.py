@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.checks import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError
-from fsnotes.l2p import Rows, refitted
+from fsnotes.l2p import Rows, only, refitted
 from fsnotes.mm import Result, stages
 from fsnotes.rows import RowClassifier, merged
 
@@ -486,11 +486,7 @@ class RFS(RowClassifier):
         self._warn_of_number(Z, of_class, weights)
         if self.refit and size:
             W = refitted(Rows(Z, of_class, weights, len(self.classes_)), chosen)
-        coef = np.zeros((len(self.classes_), self.n_features_in_))
-        coef[:, used[chosen]] = W[chosen].T / unit[chosen]
-        intercept = W[-1] - coef @ center
-        both = len(self.classes_) == 2
-        self.coef_, self.intercept_ = (coef[1:], intercept[1:]) if both else (coef, intercept)
+        self._set_planes(only(W, chosen), used, unit, center)
         return self
 
     def _solved(self, Z, of_class, weights):

@@ -61,6 +61,17 @@ class RowClassifier(SparseClassifier):
         used = np.flatnonzero(unit)
         return used, unit[used], moments.means_.mean(axis=0)
 
+    def _set_planes(self, W, used, unit, center):
+        """Set the planes from weights and offsets of all classes, given for features as prepared.
+
+        Of two classes that of ``classes_[1]``.
+        """
+        coef = np.zeros((len(self.classes_), self.n_features_in_))
+        coef[:, used] = W[:-1].T / unit
+        intercept = W[-1] - coef @ center
+        both = len(self.classes_) == 2
+        self.coef_, self.intercept_ = (coef[1:], intercept[1:]) if both else (coef, intercept)
+
 
 def counted(X, of_class, sample_weight):
     """Rows of positive weight."""

@@ -1,5 +1,6 @@
 """Direct sparsity: exact steps, descent, margins that hold, and what the published steps do."""
 
+import dataclasses
 import pickle
 import re
 import warnings
@@ -19,6 +20,7 @@ from fsnotes import DSO, l2p, literal, load
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError
 from fsnotes.l2p import Alternation, Elimination, JointMachine, JointSteps, Rows
 from fsnotes.mm import majorize_minimize, stages
+from fsnotes.pivoting import MultiplierPrograms
 
 
 def wide(seed, N=12, n=30, K=3):
@@ -389,6 +391,42 @@ def test_where_rows_exceed_the_rank_slacks_are_projected_as_published():
         found = ours.slack_step(np.linalg.norm(start, axis=1), start)
         assert np.allclose(found, (N + L @ E)[np.argsort(order)], atol=1e-5)
         assert (rows.signs * ours.slacks).min() >= 0
+
+
+def test_half_steps_by_exchanges_are_those_by_non_negative_least_squares(monkeypatch):
+    """Also where exchanges do not end, and where least squares go round in circles."""
+    rows = rows_of(*tall(3, 40, 6, apart=30.0))
+    calls, least_squares = [], l2p.nnls
+    monkeypatch.setattr(l2p, "nnls", lambda *given: calls.append(1) or least_squares(*given))
+    rng = np.random.default_rng(0)
+    W = Elimination(rows).start()
+    for spread in (0.1, 1, 3):
+        sizes = np.exp(spread * rng.standard_normal(len(W)))
+        found = {}
+        for name in ("exchanges", "least squares", "careful steps"):
+            ours = Elimination(rows)
+            with monkeypatch.context() as patch:
+                if name != "exchanges":
+                    patch.setattr(MultiplierPrograms, "_pivoted", nothing_solved)
+                if name == "careful steps":
+                    patch.setattr(l2p, "nnls", going_round)
+                before = len(calls)
+                found[name] = ours.slack_step(sizes, W), ours.slacks
+            assert (len(calls) > before) == (name == "least squares") or name == "exchanges"
+        for other, slacks in found.values():
+            assert np.allclose(other, found["least squares"][0], atol=1e-6 * abs(W).max())
+            assert (rows.signs * slacks).min() >= 0
+
+
+def nothing_solved(programs, matrix, softness, targets):
+    """As if exchanges had not ended."""
+    nothing = np.zeros(programs.signs.shape)
+    found = programs._judged(matrix, softness, targets, nothing)
+    return dataclasses.replace(found, violation=np.full(nothing.shape[1], np.inf))
+
+
+def going_round(*given):
+    raise RuntimeError("Maximum number of iterations reached.")
 
 
 def test_the_published_steps_lose_margins_where_rows_exceed_the_rank():
