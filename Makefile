@@ -1,5 +1,5 @@
 # Every target is a command of tasks.py: `make book`, `make test`, ...
-COMMANDS = book test serve lab bench dist lock clean
+COMMANDS = book test serve lab bench dist assignments lock clean
 .PHONY: help $(COMMANDS)
 
 help:

@@ -318,18 +318,7 @@ def dist(arguments):
     """Write the wheel and the zipped site to dist/."""
     book(arguments)
     shutil.rmtree(DIST, ignore_errors=True)
-    run(
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-index",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        DIST,
-        ".",
-    )
+    wheel(DIST)
     archive = DIST / "site.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
         for file in sorted(SITE.rglob("*")):
@@ -342,6 +331,12 @@ def dist(arguments):
                 zipped.writestr(entry, file.read_bytes())
     for file in sorted(DIST.iterdir()):
         print(f"  {file.relative_to(ROOT)}  {file.stat().st_size / 1e6:.1f} MB")
+
+
+def wheel(folder):
+    """Write the package's wheel into a folder."""
+    options = ["-q", "--no-index", "--no-deps", "--no-build-isolation", "-w", folder, "."]
+    run("-m", "pip", "wheel", *options)
 
 
 def lock(arguments):
@@ -438,6 +433,26 @@ def clean(arguments):
             print(f"removed {folder.relative_to(ROOT)}")
 
 
+# ---------------------------------------------------------------- coursework
+
+
+def coursework(arguments):
+    """Run a command of book/assignments/grading, with paths as the user sees them."""
+    asks_help = {"-h", "--help"} & set(arguments.rest)
+    install()
+    with tempfile.TemporaryDirectory() as folder:
+        further = []
+        if arguments.command == "assignments" and not asks_help:
+            wheel(folder)
+            further = ["--wheel", *map(str, Path(folder).glob("*.whl"))]
+        command = [python(), "-m", "grading", arguments.command, *arguments.rest, *further]
+        env = clean_environment() | {"PYTHONPATH": str(ROOT / "book" / "assignments")}
+        try:
+            sys.exit(subprocess.run(command, env=env).returncode)
+        except KeyboardInterrupt:
+            sys.exit(130)
+
+
 # ---------------------------------------------------------------- command line
 
 
@@ -468,6 +483,14 @@ def parser():
     added = command(bench, "measure speed side by side, and fail below a floor")
     added.add_argument("--quick", action="store_true", help="smaller problems, half the floors")
     command(dist, "write the wheel and site.zip to dist/")
+    for name, help in (
+        ("assignments", "write the archives of the coursework for students and instructors"),
+        ("grade", "grade what students handed in"),
+        ("new-course", "make a private folder with the seeds of a course"),
+    ):
+        # its options are known where it is done
+        added = commands.add_parser(name, help=help, add_help=False)
+        added.set_defaults(function=coursework)
     added = command(wheelhouse, "download every package for machines without network", False)
     added.add_argument("dir", metavar="DIR")
     added.add_argument(
@@ -496,7 +519,8 @@ def main():
             "with it".format(*sys.version_info)
         )
     arguments, rest = parser().parse_known_args()
-    if rest and arguments.command not in ("test", "lab"):
+    passes_on = arguments.function in (test, lab, coursework)
+    if rest and not passes_on:
         fail(f"{arguments.command} does not know {' '.join(rest)}: see {arguments.command} --help")
     arguments.rest = [argument for argument in rest if argument != "--"]
     try:

@@ -368,8 +368,10 @@ def faults_on(request, browser_path, served):
 
 def faults_of_page(page, url):
     visit(page, url)
-    if page.viewport_size["width"] != 400:  # there the folds stay closed
-        page.evaluate("pageChecks.unfold()")
+    if page.viewport_size["width"] == 400:
+        # here folds stay closed; of what axe could see all is open on the other phone
+        return faults_of(page, without={"axe_finds_nothing"})
+    page.evaluate("pageChecks.unfold()")
     return faults_of(page)
 
 

@@ -1,0 +1,253 @@
+"""Grade what was handed in: collect, then compare, then write tables and feedback."""
+
+import hashlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tqdm import tqdm
+
+from grading import report
+from grading.collect import LEVELS, best_level, collected, plain
+from grading.compare import marks
+from grading.hand_in import handed_in, same
+from grading.sources import ROOT, names, read
+
+MEANINGS = {
+    "full": "no network, nothing of this machine but Python, limits of time, memory and processes",
+    "limits": "limits of time, memory and processes; it can read your files and use the network",
+    "time": "a limit of time; it can do what you can do",
+}
+
+
+class Refused(Exception):
+    """Something is missing or not allowed, and what to do."""
+
+
+def seed_of(file):
+    """The grading seed in a file outside the repository."""
+    file = Path(file).resolve()
+    if ROOT in file.parents:
+        raise Refused(f"{file} lies in the repository, whose files are public; keep it elsewhere")
+    try:
+        return int(file.read_text(encoding="utf-8").strip())
+    except (OSError, ValueError):
+        raise Refused(
+            f"no whole number could be read from {file}; make one with new-course DIR"
+        ) from None
+
+
+def level_to_use(wanted):
+    """The level of isolation, the best one of this machine unless a lower one is asked for."""
+    best = best_level()
+    if wanted is None:
+        if best != LEVELS[0]:
+            raise Refused(
+                f"this machine reaches only the isolation {best!r} ({MEANINGS[best]}), since it "
+                f"has no user namespaces; to grade all the same, pass --isolation {best}"
+            )
+        return best
+    if LEVELS.index(wanted) < LEVELS.index(best):
+        raise Refused(f"this machine does not reach the isolation {wanted!r}, but {best!r}")
+    return wanted
+
+
+def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options):
+    """Grade a folder or archive, and write ``grades.csv``, ``manual.csv`` and ``feedback/``.
+
+    Parameters
+    ----------
+    submissions : path-like
+    seed : int
+        Of the cases.
+    out : Path
+    overlay : path-like, optional
+    assignment_seed : int, optional
+    options
+        ``only``, ``jobs``, ``isolation``, ``id_pattern``.
+
+    Returns
+    -------
+    list of dict
+        Rows of ``grades.csv``.
+    """
+    if (
+        out.resolve() == Path(submissions).resolve()
+        or Path(submissions).resolve() in out.resolve().parents
+    ):
+        raise Refused(f"{out} lies in {submissions}: pass --out with another folder")
+    assignments = {name: read(name, overlay, assignment_seed) for name in names(overlay)}
+    found = handed_in(submissions, assignments, options.get("id_pattern"))
+    if not found:
+        raise Refused(f"there is no file in {submissions}")
+    only = same(options.get("only") or "")
+    if only and only not in {same(one.student) for one in found}:
+        raise Refused(f"nobody is {options['only']!r}; there are {students_of(found)}")
+    level = level_to_use(options.get("isolation"))
+    used = {one.assignment for one in found if not one.problem}
+    drawn = {a: {q.name: q.drawn(seed) for q in assignments[a].questions.values()} for a in used}
+    truths = {
+        a: {
+            q.name: [q.truth(**arguments) for _, arguments in drawn[a][q.name]]
+            for q in assignments[a].questions.values()
+        }
+        for a in used
+    }
+    (out / "collected").mkdir(parents=True, exist_ok=True)
+    (out / "feedback").mkdir(exist_ok=True)
+
+    def answers_of(one):
+        file = out / "collected" / f"{fingerprint(one, drawn[one.assignment], level)}.json"
+        if file.is_file():
+            return json.loads(file.read_text(encoding="utf-8"))
+        if only and same(one.student) != only:
+            return None
+        try:
+            result = collected(assignments[one.assignment], one.cells, drawn[one.assignment], level)
+        except Exception as error:  # of one, which must not stop the others
+            return f"it could not be run ({type(error).__name__})"
+        scratch = file.with_suffix(f".{id(one)}")
+        scratch.write_text(json.dumps(result), encoding="utf-8")
+        scratch.replace(file)
+        return result
+
+    readable = [one for one in found if not one.problem]
+    with ThreadPoolExecutor(options.get("jobs") or 1) as pool:
+        jobs = pool.map(answers_of, readable)
+        results = dict(
+            zip(
+                [one.file for one in readable],
+                tqdm(jobs, total=len(readable), desc="grading", unit="notebook"),
+                strict=True,
+            )
+        )
+    manual = report.merge_manual(out / "manual.csv", words_to_mark(readable, assignments))
+    columns = dict.fromkeys(
+        (*report.MANUAL, *report.FILLED, *(n for r in manual.values() for n in r))
+    )
+    report.write_table(out / "manual.csv", tuple(columns), list(manual.values()))
+    rows, pages = [], {}
+    for one in found:
+        result = results.get(one.file)
+        if not isinstance(result, dict):
+            status = one.problem or result or "not graded yet"
+            rows.append(
+                {
+                    "student": one.student,
+                    "assignment": one.assignment,
+                    "file": one.file,
+                    "status": status,
+                    "notes": "; ".join(one.notes),
+                }
+            )
+            title = assignments[one.assignment].title if one.assignment else one.file
+            entry = {"title": title, "problem": status}
+        else:
+            a = one.assignment
+            given = marks(assignments[a], drawn[a], truths[a], result)
+            row, entry = marked(one, assignments[a], given, result, manual)
+            rows.append(row)
+        if one.student:
+            pages.setdefault(one.student, []).append(entry)
+    report.write_table(out / "grades.csv", report.GRADES, rows)
+    for student, entries in pages.items():
+        file = out / "feedback" / report.file_name(student)
+        file.write_text(report.feedback(student, entries), encoding="utf-8")
+    return rows
+
+
+def students_of(found):
+    return ", ".join(sorted({one.student for one in found if one.student})[:20])
+
+
+def fingerprint(one, drawn, level):
+    """Of everything on which answers depend."""
+    cases = {name: [plain(list(a.values())) for _, a in found] for name, found in drawn.items()}
+    text = json.dumps([one.assignment, one.cells, cases, level])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def words_to_mark(found, assignments):
+    """Rows of ``manual.csv`` for what has been handed in."""
+    rows = []
+    for one in found:
+        assignment = assignments[one.assignment]
+        numbers = own_numbers(assignment, one.said)
+        for manual in assignment.manual:
+            rows.append(
+                {
+                    "student": one.student,
+                    "assignment": one.assignment,
+                    "grade_id": manual.grade_id,
+                    "most": report.short(manual.points),
+                    "rubric": " | ".join(f"({points}) {text}" for points, text in manual.rubric),
+                    "own_numbers": numbers,
+                    "answer": one.words.get(manual.grade_id, "")[: report.LONGEST],
+                }
+            )
+    return rows
+
+
+def own_numbers(assignment, student):
+    if assignment.own_numbers is None:
+        return ""
+    found = assignment.own_numbers(student)
+    return ", ".join(
+        f"{name}: {value:.4g}" if isinstance(value, float) else f"{name}: {value}"
+        for name, value in found.items()
+    )
+
+
+def marked(one, assignment, given, result, manual):
+    """A row of the table and an entry of the feedback."""
+    lines, words, to_mark = [], 0.0, 0
+    for question in assignment.questions.values():
+        for part, most in question.parts.items():
+            points = given.points[question.name][part]
+            hint = given.hints[question.name].get(part, "")
+            lines.append((question.name, part, points, most, hint))
+    for answer in assignment.manual:
+        row = manual[one.student, one.assignment, answer.grade_id]
+        points = float(row["points"]) if row["points"] else None
+        to_mark += points is None
+        words += points or 0
+        lines.append(("in words", answer.title, points, answer.points, row["comment"]))
+    code_most = sum(q.worth for q in assignment.questions.values())
+    notes = list(one.notes)
+    if result["ended"]:
+        notes.append(
+            {"time": "stopped: out of time", "output": "stopped: too much output"}.get(
+                result["ended"], "it ended Python before its end"
+            )
+        )
+    notes += [f"code cell {place} raises {error}" for place, error in result["errors"].items()]
+    row = {
+        "student": one.student,
+        "assignment": one.assignment,
+        "file": one.file,
+        "status": "handed in twice" if any("more than once" in n for n in one.notes) else "graded",
+        "isolation": result["level"],
+        "code": report.short(given.total),
+        "code_most": report.short(code_most),
+        "words": report.short(words),
+        "words_most": report.short(assignment.worth - code_most),
+        "total": report.short(given.total + words),
+        "most": report.short(assignment.worth),
+        "to_mark": to_mark,
+        "flags": " ".join(f"calls {name}" for name in result["flags"]),
+        "notes": "; ".join(notes),
+        "detail": "; ".join(
+            f"{q}: {report.short(sum(parts.values()))}" for q, parts in given.points.items()
+        ),
+    }
+    entry = {
+        "file": one.file,
+        "twice": row["status"] != "graded",
+        "title": assignment.title,
+        "problem": "",
+        "lines": lines,
+        "total": given.total + words,
+        "most": assignment.worth,
+        "whole": not to_mark,
+    }
+    return row, entry

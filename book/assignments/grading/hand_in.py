@@ -1,0 +1,289 @@
+"""What has been handed in: folders, files or a platform's archive, each file with its student."""
+
+import json
+import re
+import unicodedata
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+LARGEST = 20_000_000  # bytes of a notebook
+LONGEST_CODE = 500_000  # characters, of all code of a notebook
+LONGEST_NAME = 100
+STUDENT = re.compile(r"""^STUDENT\s*=\s*(["'])(.+?)\1""", re.M)
+CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+KINDS = ("code", "markdown", "raw")
+IGNORED = ("__MACOSX", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db")
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A file, and what could be read from it.
+
+    Attributes
+    ----------
+    student, assignment : str
+        Empty where it cannot be told.
+    said : str
+        The STUDENT of the notebook, on which the data depend; the student if there is none.
+    file : str
+        Its place in what was handed in.
+    cells : tuple of (str, str)
+        Grade id, or "", and source of each code cell.
+    words : dict
+        Answers in words, by grade id.
+    problem : str
+        Why it cannot be marked; empty if it can.
+    notes : tuple of str
+    """
+
+    student: str
+    assignment: str
+    said: str
+    file: str
+    cells: tuple = ()
+    words: dict = field(default_factory=dict)
+    problem: str = ""
+    notes: tuple = ()
+
+
+def handed_in(place, assignments, id_pattern=None):
+    """All files of a folder or a zip archive.
+
+    Parameters
+    ----------
+    place : path-like
+    assignments : dict
+        By name.
+    id_pattern : str, optional
+        Regular expression that is searched in the place of a file; its first group, or its group
+        ``id``, is the student. Otherwise that is the folder, or a file's name without that of the
+        assignment, or else the STUDENT of the notebook.
+
+    Returns
+    -------
+    list of HandedIn
+        In the order of their names; also those that cannot be read.
+    """
+    place = Path(place)
+    if not place.exists():
+        raise ValueError(
+            f"there is nothing at {place}; pass a folder or a zip of what was handed in"
+        )
+    if place.is_dir():
+        files = of_folder(place)
+    elif zipfile.is_zipfile(place):
+        files = of_archive(place)
+    else:
+        raise ValueError(f"{place} is neither a folder nor a zip archive")
+    try:
+        pattern = re.compile(id_pattern) if id_pattern else None
+    except re.error as error:
+        raise ValueError(f"--id-pattern {id_pattern!r} is no regular expression: {error}") from None
+    found = [one(name, files[name], assignments, pattern) for name in sorted(files)]
+    return marked_twice(found)
+
+
+def same(text):
+    """A text by which identities are compared: neither case nor the way of writing accents."""
+    return unicodedata.normalize("NFC", text).strip().lower()
+
+
+def printable(text):
+    """Text without what can neither be written to a file nor shown."""
+    return CONTROL.sub("?", text)
+
+
+def is_ignored(name):
+    return any(part in IGNORED or part.startswith("._") for part in PurePosixPath(name).parts)
+
+
+def of_folder(place):
+    """Contents by their place in a folder; instead of content, a problem."""
+    files = {}
+    for file in place.rglob("*"):
+        name = printable(file.relative_to(place).as_posix())
+        while name in files:
+            name += " (again)"
+        if is_ignored(name) or (file.is_dir() and not file.is_symlink()):
+            continue
+        if file.is_symlink():
+            files[name] = "a symbolic link, which is not followed"
+        elif not file.is_file():
+            files[name] = "not a file"
+        elif file.stat().st_size > LARGEST:
+            files[name] = f"larger than {LARGEST // 10**6} MB"
+        else:
+            files[name] = file.read_bytes()
+    return files
+
+
+def of_archive(place):
+    """The same of a zip archive, of which nothing is unpacked."""
+    files = {}
+    with zipfile.ZipFile(place) as archive:
+        for member in archive.infolist():
+            name, parts = printable(member.filename), PurePosixPath(member.filename).parts
+            if member.is_dir() or is_ignored(name):
+                continue
+            while name in files:
+                name += " (again)"
+            if (
+                not parts
+                or ".." in parts
+                or name.startswith(("/", "\\"))
+                or "\\" in name
+                or ":" in parts[0]
+            ):
+                files[name] = "a place outside the archive, which is refused"
+            elif (member.external_attr >> 16) & 0o170000 == 0o120000:
+                files[name] = "a symbolic link, which is not followed"
+            elif member.file_size > LARGEST:
+                files[name] = f"larger than {LARGEST // 10**6} MB"
+            else:
+                try:
+                    with archive.open(member) as file:
+                        files[name] = file.read(LARGEST + 1)[:LARGEST]
+                except Exception as error:  # of many kinds, from several ways to pack
+                    files[name] = f"it cannot be unpacked ({type(error).__name__})"
+    return files
+
+
+def one(name, content, assignments, pattern):
+    """A file as it was handed in."""
+    problem = content if isinstance(content, str) else ""
+    notebook, notes = {}, []
+    if not problem and not name.lower().endswith(".ipynb"):
+        problem = "not a notebook (.ipynb)"
+        if name.lower().endswith(".zip"):
+            problem = "an archive within what was handed in: pass it by itself, or unpack it"
+    if not problem:
+        notebook, problem = parsed(content)
+    cells, texts, ids = [], [], set()
+    for cell in notebook.get("cells", []):
+        grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+        if grade_id in ids and grade_id:
+            notes.append(f"cell {grade_id} comes twice, the last one counts")
+        ids.add(grade_id)
+        if cell["cell_type"] == "code":
+            cells.append((grade_id, cell["source"]))
+        else:
+            texts.append((grade_id, cell["source"]))
+    assignment = which(name, notebook, ids, assignments)
+    if sum(len(source) for _, source in cells) > LONGEST_CODE:
+        problem, cells = problem or f"more than {LONGEST_CODE // 1000} kB of code", []
+    words = {}
+    if assignment and not problem:
+        manual = {answer.grade_id for answer in assignments[assignment].manual}
+        # an answer in words may have become code
+        texts += [cell for cell in cells if cell[0] in manual]
+        cells = [(i, python_of(source)) for i, source in cells if i not in manual]
+        words = answers_in_words(texts, assignments[assignment])
+    if not problem and not assignment:
+        problem = f"not one of the assignments ({', '.join(assignments)})"
+    said = next((m[2].strip() for _, source in cells if (m := STUDENT.search(source))), "")
+    said = printable(said)[:LONGEST_NAME]
+    student = printable(who(name, assignment, said, pattern))[:LONGEST_NAME]
+    if not student:
+        problem = problem or "its student cannot be told: pass --id-pattern"
+    elif said and same(said) != same(student):
+        notes.append(f"STUDENT in the notebook is {said[:40]!r}")
+    return HandedIn(
+        student, assignment, said or student, name, tuple(cells), words, problem, tuple(notes)
+    )
+
+
+def parsed(content):
+    """A notebook from its bytes, with sources as text; and why not."""
+    if not content.strip():
+        return {}, "an empty file"
+    try:
+        notebook = json.loads(content.decode("utf-8-sig"))
+        cells = []
+        for cell in notebook["cells"]:
+            source, metadata = cell["source"], cell.get("metadata", {})
+            source = source if isinstance(source, str) else "".join(source)
+            if cell["cell_type"] not in KINDS or isinstance(cell["source"], dict):
+                raise TypeError
+            source = source.encode("utf-8", "replace").decode().replace("\r\n", "\n")
+            nbgrader = metadata.get("nbgrader", {})
+            grade_id = nbgrader.get("grade_id", "") if isinstance(nbgrader, dict) else ""
+            grade_id = grade_id if isinstance(grade_id, str) else ""
+            clean = {"nbgrader": {"grade_id": grade_id}}
+            cells.append({"cell_type": cell["cell_type"], "source": source, "metadata": clean})
+        metadata = notebook.get("metadata", {}).get("coursework", {})
+        name = metadata.get("assignment", "") if isinstance(metadata, dict) else ""
+        return {"cells": cells, "assignment": name if isinstance(name, str) else ""}, ""
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}, "not a notebook: its content cannot be read"
+
+
+def which(name, notebook, ids, assignments):
+    """Name of the assignment, by what the notebook says, its file's name, or its cells."""
+    if notebook.get("assignment") in assignments:
+        return notebook["assignment"]
+    for found in assignments:
+        if word(found).search(PurePosixPath(name).stem):
+            return found
+    shares = {a: len(ids & set(assignments[a].questions)) for a in assignments}
+    best = max(shares, key=shares.get, default="")
+    return best if best and shares[best] else ""
+
+
+def who(name, assignment, said, pattern):
+    """Identity of the student."""
+    path = PurePosixPath(name)
+    if pattern is not None:
+        found = pattern.search(name)
+        if not found:
+            return ""
+        return (found.groupdict().get("id") or [*found.groups(), found.group()][0] or "").strip()
+    if len(path.parts) > 1:
+        return path.parts[0].strip()
+    rest = word(assignment).sub("", path.stem, count=1) if assignment else path.stem
+    return rest.strip(" -_.()") or said
+
+
+def word(name):
+    """A name that stands by itself."""
+    return re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", re.I)
+
+
+def python_of(source):
+    """A cell as Python, with the notebook's own commands as calls."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    try:
+        return TransformerManager().transform_cell(source)
+    except Exception:  # it is no Python then, which running it will tell
+        return source
+
+
+def answers_in_words(texts, assignment):
+    """What was written by grade id: all that was not handed out, also in cells that follow."""
+    handed_out = {line.strip() for text in assignment.texts for line in text.splitlines()}
+    manual = [answer.grade_id for answer in assignment.manual]
+    found, last = {grade_id: [] for grade_id in manual}, manual[0] if manual else None
+    for grade_id, text in texts:
+        last = grade_id if grade_id in found else last
+        own = [line for line in text.splitlines() if line.strip() not in handed_out]
+        if own and last:
+            found[last].append("\n".join(own).strip())
+    return {grade_id: "\n\n".join(parts) for grade_id, parts in found.items()}
+
+
+def marked_twice(found):
+    """The same, with a note where a student has handed in an assignment more than once."""
+    files = {}
+    for one in found:
+        if not one.problem:
+            files.setdefault((same(one.student), one.assignment), []).append(one.file)
+    result = []
+    for one in found:
+        alike = files.get((same(one.student), one.assignment), [])
+        if not one.problem and len(alike) > 1:
+            others = ", ".join(file for file in alike if file != one.file)
+            notes = (*one.notes, f"handed in more than once: also {others}")
+            one = HandedIn(**{**one.__dict__, "notes": notes})
+        result.append(one)
+    return result

@@ -1,0 +1,349 @@
+"""The assignments: right, unchanged and wrong answers get the marks and hints that are stated."""
+
+import ast
+import functools
+import importlib
+import json
+import random
+import re
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import jupytext
+import nbformat
+import pytest
+from conftest import ROOT, SITE
+
+pytest.importorskip("nbgrader", reason="the extra [coursework] is not installed")
+sys.path.insert(0, str(ROOT / "book" / "assignments"))
+
+from grading import collect, compare, hand_in, release, sources
+
+NAMES = sources.names()
+SEED = 20260101
+LEVEL = collect.best_level()
+MUTANTS = 24
+SMALL = 1e-2  # a constant up to this is a tolerance
+
+
+@functools.cache
+def read(name):
+    return sources.read(name)
+
+
+def wrong(name):
+    return importlib.import_module(f"wrong_answers.{name}").WRONG
+
+
+def handed_in(name, kind, replaced=()):
+    """Code cells of a notebook as they are handed in, solutions replaced by grade id."""
+    found = nbformat.reads(release.notebook_text(read(name), kind), as_version=4)
+    for cell in found.cells:
+        if kind == "instructor":
+            cell.source = sources.HIDDEN.sub("", cell.source)
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        cell.source = dict(replaced).get(grade_id, cell.source)
+    content = nbformat.writes(found).encode()
+    return hand_in.one(f"ab/{name}.ipynb", content, {name: read(name)}, None)
+
+
+@functools.cache
+def drawn(name):
+    return {q.name: q.drawn(SEED) for q in read(name).questions.values()}
+
+
+def truths_of(assignment, cases):
+    return {
+        question.name: [question.truth(**arguments) for _, arguments in cases[question.name]]
+        for question in assignment.questions.values()
+    }
+
+
+@functools.cache
+def truths(name):
+    return truths_of(read(name), drawn(name))
+
+
+@functools.cache
+def collected(name, label):
+    """What the cells of the reference, of the unchanged notebook or of a wrong answer return."""
+    if label in ("reference", "unchanged"):
+        one = handed_in(name, "instructor" if label == "reference" else "student")
+    else:
+        one = handed_in(name, "instructor", wrong(name)[label][0].items())
+    return collect.collected(read(name), one.cells, drawn(name), LEVEL)
+
+
+def lost(given):
+    return {(q, part): hint for q, hints in given.hints.items() for part, hint in hints.items()}
+
+
+def marked(name, label):
+    return compare.marks(read(name), drawn(name), truths(name), collected(name, label))
+
+
+# ---------------------------------------------------------------- marks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reference_gets_full_marks(name):
+    found = collected(name, "reference")
+    assert not found["errors"] and not found["flags"] and not found["ended"]
+    assert lost(marked(name, "reference")) == {}
+    assert marked(name, "reference").total == sum(q.worth for q in read(name).questions.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_unchanged_notebook_gets_nothing_and_ends(name):
+    found = collected(name, "unchanged")
+    assert not found["ended"] and not found["flags"]
+    assert set(found["errors"].values()) == {"NotImplementedError"}
+    assert marked(name, "unchanged").total == 0
+    assert set(lost(marked(name, "unchanged")).values()) == {"it raises NotImplementedError"}
+
+
+@pytest.mark.parametrize("name, label", [(name, label) for name in NAMES for label in wrong(name)])
+def test_a_wrong_answer_gets_its_marks_and_hints(name, label):
+    _, hints = wrong(name)[label]
+    given = marked(name, label)
+    assert lost(given) == hints
+    worth = {(q.name, p): n for q in read(name).questions.values() for p, n in q.parts.items()}
+    assert given.total == sum(worth.values()) - sum(worth[place] for place in hints)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_three_wrong_answers_are_catalogued(name):
+    assert len(wrong(name)) >= 3
+    assert all(hints for _, hints in wrong(name).values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_marks_do_not_depend_on_the_seed(name):
+    """The reference and the oracle agree on cases of other seeds."""
+    one = handed_in(name, "instructor")
+    for seed in (1, 2, 3):
+        cases = {q.name: q.drawn(seed) for q in read(name).questions.values()}
+        found = collect.collected(read(name), one.cells, cases, LEVEL)
+        given = compare.marks(read(name), cases, truths_of(read(name), cases), found)
+        assert lost(given) == {}
+
+
+# ---------------------------------------------------------------- the graders
+
+
+def judging(trees):
+    """Functions that judge, or that these call, directly or not; not those that draw cases."""
+    functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
+    reached, wanted = [], {"truth", "judge"}
+    while found := [f for f in functions if f.name in wanted and f not in reached]:
+        reached += found
+        nodes = [node for function in found for node in ast.walk(function)]
+        wanted |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    return reached
+
+
+def mutants(name):
+    """The cell, its hidden part and a constant, for each by which answers are judged."""
+    blocks = [
+        (place, block, ast.parse(block))
+        for place, cell in enumerate(read(name).notebook.cells)
+        for block in sources.HIDDEN.findall(cell.source)
+    ]
+    judges = judging([tree for *_, tree in blocks])
+    for place, block, tree in blocks:
+        for function in (node for node in tree.body if node in judges):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+                    yield place, block, node
+
+
+def mutated(name, place, block, node, value):
+    """The assignment with another constant in one place of what judges."""
+    tree = ast.parse(block)
+    for other in ast.walk(tree):
+        if isinstance(other, ast.Constant) and ast.dump(other, include_attributes=True) == ast.dump(
+            node, include_attributes=True
+        ):
+            other.value = value
+    notebook = nbformat.from_dict(read(name).notebook)
+    notebook.cells = [nbformat.from_dict(cell) for cell in notebook.cells]
+    source = notebook.cells[place].source
+    notebook.cells[place].source = source.replace(block, ast.unparse(tree))
+    return sources.assignment(name, notebook)
+
+
+def is_noticed(name, place, block, node):
+    """Whether some answer gets other marks or hints, or the grader fails."""
+    # a tolerance may be too wide, or one that nothing meets
+    values = [node.value + 1] + [-node.value] * (0 < abs(node.value) <= SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for value in values:
+            try:
+                other = mutated(name, place, block, node, value)
+                found = truths_of(other, drawn(name))
+                for label in ("reference", *wrong(name)):
+                    given = compare.marks(other, drawn(name), found, collected(name, label))
+                    if given != marked(name, label):
+                        return True
+            except Exception:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrong_constant_in_a_grader_is_noticed(name):
+    """Of two dozen constants drawn by lot; ends of grids and limits of steps change no mark."""
+    found = list(mutants(name))
+    some = random.Random(name).sample(found, min(MUTANTS, len(found)))
+    unnoticed = [
+        f"{node.value} in: {block.splitlines()[node.lineno - 1].strip()}"
+        for place, block, node in some
+        if not is_noticed(name, place, block, node)
+    ]
+    assert len(unnoticed) <= len(some) / 3, unnoticed
+
+
+# ---------------------------------------------------------------- what is handed out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_marks_add_up_and_words_are_two_fifths(name):
+    assignment = read(name)
+    words = sum(manual.points for manual in assignment.manual)
+    assert assignment.worth == 100 and words >= 40
+    text = "\n".join(cell.source for cell in assignment.notebook.cells)
+    assert re.search(r"Oral questions: \(1\).*\(2\).*\(3\)", text, re.S)
+    for said in ("AI tools", "Reading", "The picture in words", "Hand in"):
+        assert said in text
+    minutes = [int(n) for n in re.findall(r"Reading (\d+) minutes, working (\d+)", text)[0]]
+    assert sum(minutes) == assignment.notebook.metadata["coursework"]["minutes"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_solution_and_hidden_mark_has_the_canary(name):
+    text = "\n\n".join(cell.source for cell in read(name).notebook.cells)
+    secret = re.findall(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", text, re.S)
+    assert len(secret) >= 2 * len(read(name).questions) + len(read(name).manual)
+    assert all(sources.CANARY in part for part in secret)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_own_numbers_are_plain_and_belong_to_the_student(name):
+    first, again, other = (read(name).own_numbers(who) for who in ("ab123", " AB123", "cd"))
+    assert first == again != other
+    assert json.loads(json.dumps(first)).keys() == first.keys()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ["--no-index", "--no-deps", "--no-build-isolation", "-q", "-w", folder, ROOT]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options], check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def archives(wheel, tmp_path_factory):
+    """The archives for students and instructors."""
+    folder = tmp_path_factory.mktemp("archives")
+    for kind in release.SECTIONS:
+        assignments = [read(name) for name in NAMES]
+        release.archive(folder / f"{kind}.zip", kind, assignments, wheel, wheel.name.split("-")[1])
+    return folder
+
+
+def texts_of(archive):
+    with zipfile.ZipFile(archive) as zipped:
+        return {name: zipped.read(name).decode("utf-8", "replace") for name in zipped.namelist()}
+
+
+def test_students_get_no_solution(archives, wheel):
+    student = texts_of(archives / "student.zip")
+    names = {name.partition("/")[2] for name in student}
+    assert names == {"README.md", "check_setup.py", wheel.name, *(f"{n}.ipynb" for n in NAMES)}
+    assert not [name for name, text in student.items() if sources.CANARY in text]
+    instructor = texts_of(archives / "instructor.zip")
+    assert sum(sources.CANARY in text for text in instructor.values()) == len(NAMES)
+
+
+def test_no_canary_leaves_the_repository(wheel, tmp_path):
+    """Neither with the site, its sources and its search index, nor with wheel and sdist."""
+    if not (SITE / "index.html").is_file():
+        pytest.skip("the site is not built")
+    code = (
+        "from flit_core.buildapi import build_sdist; print(build_sdist(__import__('sys').argv[1]))"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, check=True)
+    sdist = next(tmp_path.glob("*.tar.gz"))
+    subprocess.run(["tar", "-xzf", sdist, "-C", tmp_path], check=True)
+    with zipfile.ZipFile(wheel) as zipped:
+        zipped.extractall(tmp_path / "wheel")
+    files = [file for folder in (SITE, tmp_path) for file in folder.rglob("*") if file.is_file()]
+    assert len(files) > 200
+    secret = sources.CANARY.encode()
+    assert not [file for file in files if secret in file.read_bytes()]
+    assert (SITE / "searchindex.js") in files
+    assert any("_sources" in file.parts for file in files)
+
+
+def test_the_setup_check_says_ok(archives, tmp_path):
+    with zipfile.ZipFile(archives / "student.zip") as zipped:
+        zipped.extractall(tmp_path)
+    script = next(tmp_path.rglob("check_setup.py"))
+    said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"OK: fsnotes \S+, Python \S+\n", said.stdout)
+    script.write_text(script.read_text().replace("WANTED = '", "WANTED = '9"))
+    said = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert said.returncode == 1 and said.stdout.startswith("NOT YET: fsnotes is")
+
+
+# ---------------------------------------------------------------- for those who run nbgrader
+
+
+def test_nbgrader_generates_and_grades(tmp_path):
+    name = "chebyshev"
+    source = tmp_path / "source" / name
+    source.mkdir(parents=True)
+    (source / f"{name}.ipynb").write_text(release.notebook_text(read(name), "instructor"))
+    (tmp_path / "nbgrader_config.py").write_text(
+        "c = get_config()\nc.CourseDirectory.course_id = 'course'\n"
+        "c.NbGrader.log_level = 'ERROR'\nc.ClearSolutions.enforce_metadata = True\n"
+    )
+    program = "import sys; from nbgrader.apps.nbgraderapp import NbGraderApp as App;"
+    program += "App.launch_instance(sys.argv[1:])"
+
+    def nbgrader(*arguments):
+        command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+    nbgrader("generate_assignment", name, "--force")
+    student = (tmp_path / "release" / name / f"{name}.ipynb").read_text()
+    assert sources.CANARY not in student and "YOUR CODE HERE" in student
+    for who, text in (
+        ("right", release.notebook_text(read(name), "instructor")),
+        ("idle", student),
+    ):
+        folder = tmp_path / "submitted" / who / name
+        folder.mkdir(parents=True)
+        (folder / f"{name}.ipynb").write_text(text)
+    nbgrader("autograde", name, "--force")
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        scores = {
+            s.student.id: sum(n.code_score for n in s.notebooks)
+            for s in book.assignment_submissions(name)
+        }
+    code = sum(question.worth for question in read(name).questions.values())
+    assert scores == {"right": code, "idle": 0}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sources_are_notebooks_as_they_are_saved(name):
+    file = sources.SOURCES / f"{name}.md"
+    notebook = jupytext.read(file)
+    nbformat.validate(nbformat.v4.upgrade(notebook))
+    assert len(notebook.cells) > 20

@@ -1,0 +1,523 @@
+"""Grading: what is handed in, however odd, ends in a mark or a clear row."""
+
+import dataclasses
+import json
+import os
+import stat
+import sys
+import zipfile
+
+import jupytext
+import numpy as np
+import pytest
+from conftest import ROOT
+from hostile import HOSTILE, answers
+
+pytest.importorskip("nbgrader", reason="the extra [coursework] is not installed")
+sys.path.insert(0, str(ROOT / "book" / "assignments"))
+
+from grading import collect, hand_in, release, report, sources
+from grading.__main__ import main
+from grading.grade import Refused, grade, level_to_use, seed_of
+
+LEVEL = collect.best_level()
+TEXT = (ROOT / "tests" / "fixture.md").read_text().replace("CANARY", sources.CANARY)
+
+
+@pytest.fixture(scope="module")
+def fixture():
+    return sources.assignment("fixture", jupytext.reads(TEXT, fmt="md:myst"))
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A private course with the fixture alone."""
+    folder = tmp_path / "course"
+    (folder / "assignments").mkdir(parents=True)
+    (folder / "assignments" / "fixture.md").write_text(TEXT)
+    return folder
+
+
+def graded(folder, course, **options):
+    """Rows of grades.csv by student, and the folder of what was written."""
+    out = course.parent / "out"
+    only_fixture = {"names": lambda overlay=None: ["fixture"]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grading.grade.names", only_fixture["names"])
+        rows = grade(folder, 5, out, course, isolation=LEVEL, jobs=2, **options)
+    return {row["student"]: row for row in rows}, out
+
+
+def put(folder, files):
+    for name, content in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+# ---------------------------------------------------------------- hostile submissions
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """All of them handed in together, with files that are no notebooks."""
+    base = tmp_path_factory.mktemp("hostile")
+    course = base / "course"
+    (course / "assignments").mkdir(parents=True)
+    (course / "assignments" / "fixture.md").write_text(TEXT)
+    folder = put(base / "in", {f"{who}/fixture.ipynb": what for who, (what, *_) in HOSTILE.items()})
+    put(
+        folder,
+        {
+            "empty/fixture.ipynb": "",
+            "text/fixture.ipynb": "no json",
+            "list/fixture.ipynb": "[1]",
+            "odd/fixture.ipynb": '{"cells": [{"cell_type": 3, "source": {"a": 1}}]}',
+            "renamed/homework.ipynb": answers(),
+            "other/notes.docx": b"\0",
+            "stranger/else.ipynb": json.dumps({"cells": []}),
+        },
+    )
+    (folder / "link").mkdir()
+    (folder / "link" / "fixture.ipynb").symlink_to(ROOT / "README.md")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collect, "CALL_SECONDS", 2)
+        patch.setattr(collect, "CELL_SECONDS", 3)
+        patch.setattr(collect, "QUESTION_SECONDS", 3)
+        patch.setattr(collect.run, "__defaults__", ("", 8))
+        return graded(folder, course)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_submission_ends_in_a_mark(hostile, name):
+    if LEVEL != "full" and name in ("peeks", "writes-outside"):
+        pytest.skip(f"this machine reaches the isolation {LEVEL!r}, which does not promise that")
+    row = hostile[0][name]
+    _, double, negative, word = HOSTILE[name]
+    if double is None:
+        assert word in row["status"] and "total" not in row
+        return
+    assert row["detail"] == f"double: {double}; negative: {negative}", row
+    assert word in row["notes"]
+    assert row["isolation"] == LEVEL
+
+
+@pytest.mark.parametrize(
+    "name, status",
+    [
+        ("empty", "an empty file"),
+        ("text", "not a notebook"),
+        ("list", "not a notebook"),
+        ("odd", "not a notebook"),
+        ("other", "not a notebook (.ipynb)"),
+        ("stranger", "not one of the assignments"),
+        ("link", "a symbolic link"),
+    ],
+)
+def test_what_cannot_be_read_is_a_row(hostile, name, status):
+    row = hostile[0][name]
+    assert row["status"].startswith(status)
+    assert "total" not in row
+
+
+def test_a_renamed_notebook_is_known_by_what_it_says(hostile):
+    assert hostile[0]["renamed"]["code"] == "8"
+
+
+def test_feedback_shows_no_output_no_test_and_no_canary(hostile):
+    _, out = hostile
+    pages = {file.name: file.read_text() for file in (out / "feedback").iterdir()}
+    assert len(pages) == len(hostile[0])
+    for page in pages.values():
+        assert sources.CANARY not in page
+        for strange in ("<b>ha</b>", "rng.normal", "allclose", "return 2", "Error: "):
+            assert strange not in page
+    assert "twice as much" in pages["patched.html"]
+    assert "an error" in pages["error-names.html"]
+
+
+def test_nothing_is_left_running_and_no_file_behind(hostile):
+    import psutil
+
+    left = [p.info["cmdline"] for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"]]
+    assert not [command for command in left if any("probe.py" in part for part in command)]
+
+
+# ---------------------------------------------------------------- handing in
+
+
+def names_of(found):
+    return {(one.student, one.assignment, bool(one.problem)) for one in found}
+
+
+def test_folders_files_and_archives_give_the_same(tmp_path, fixture):
+    files = {"ab1/fixture.ipynb": answers(), "cd2/fixture.ipynb": answers()}
+    assignments = {"fixture": fixture}
+    wanted = {("ab1", "fixture", False), ("cd2", "fixture", False)}
+    folder = put(tmp_path / "folders", files)
+    assert names_of(hand_in.handed_in(folder, assignments)) == wanted
+    flat = put(tmp_path / "flat", {"ab1-fixture.ipynb": answers(), "fixture_cd2.ipynb": answers()})
+    assert names_of(hand_in.handed_in(flat, assignments)) == wanted
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    assert names_of(hand_in.handed_in(tmp_path / "all.zip", assignments)) == wanted
+
+
+def test_a_platforms_names_by_a_pattern(tmp_path, fixture):
+    folder = put(tmp_path, {"Ada L_123_assignsubmission_file_/fixture.ipynb": answers()})
+    found = hand_in.handed_in(folder, {"fixture": fixture}, r"_(?P<id>\d+)_assign")
+    assert names_of(found) == {("123", "fixture", False)}
+    assert "STUDENT" not in found[0].notes
+    missing = hand_in.handed_in(folder, {"fixture": fixture}, r"^(\d+)")
+    assert "--id-pattern" in missing[0].problem
+
+
+@pytest.mark.parametrize(
+    "name", ["../x.ipynb", "/etc/x.ipynb", "a/../../x.ipynb", "a\\..\\x.ipynb"]
+)
+def test_members_outside_an_archive_are_refused(tmp_path, fixture, name):
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name), answers())
+        link = zipfile.ZipInfo("ab/fixture.ipynb")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    found = hand_in.handed_in(tmp_path / "all.zip", {"fixture": fixture})
+    assert ["refused" in found[i].problem or "link" in found[i].problem for i in (0, 1)] == [
+        True
+    ] * 2
+
+
+def test_twice_handed_in_is_two_rows(tmp_path, course):
+    files = {"ab/fixture.ipynb": answers(), "ab/fixture (1).ipynb": answers(double="")}
+    out = tmp_path / "out"
+    graded(put(tmp_path / "in", files), course)
+    rows = table_of(out / "grades.csv")
+    assert [row["status"] for row in rows] == ["handed in twice"] * 2
+    assert {row["code"] for row in rows} == {"8", "2"}
+
+
+# ---------------------------------------------------------------- marks by hand, and again
+
+
+def table_of(file):
+    rows, columns, _ = report.read_table(file)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def manual_row(out):
+    return table_of(out / "manual.csv")[0]
+
+
+def marked_by_hand(out, **filled):
+    first, *others = table_of(out / "manual.csv")
+    report.write_table(out / "manual.csv", tuple(first | filled), [first | filled, *others])
+
+
+def test_regrading_keeps_what_was_marked_by_hand(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/fixture.ipynb": answers()})
+    rows, out = graded(folder, course)
+    assert rows["ab"]["total"] == "8" and rows["ab"]["to_mark"] == 1
+    table = table_of(out / "manual.csv")
+    assert [row["own_numbers"] for row in table] == ["letters: 2, seed: 3"] * 2
+    assert table[0]["answer"] == "A reason."
+    marked_by_hand(out, points="2,5", comment="Good, but the unit", mine="ask in person")
+    rows, _ = graded(folder, course)
+    assert (rows["ab"]["total"], rows["ab"]["to_mark"]) == ("10.5", 0)
+    assert "Good, but the unit" in (out / "feedback" / "ab.html").read_text()
+    (folder / "ab" / "fixture.ipynb").unlink()
+    graded(folder, course)
+    kept = {row["student"]: (row["points"], row["mine"]) for row in table_of(out / "manual.csv")}
+    assert kept == {"ab": ("2.5", "ask in person"), "cd": ("", "")}
+
+
+@pytest.mark.parametrize("points", ["5", "-1", "many", "nan"])
+def test_points_that_make_no_sense_are_named(tmp_path, course, points):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    before = (out / "grades.csv").read_text()
+    marked_by_hand(out, points=points)
+    with pytest.raises(ValueError, match="ab, words: .* from 0 to 4"):
+        graded(folder, course)
+    assert (out / "grades.csv").read_text() == before
+
+
+def test_a_mark_for_another_answer_is_kept_aside(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    marked_by_hand(out, points="3", comment="Yes")
+    put(folder, {"ab/fixture.ipynb": answers().replace('"A reason."', '"Another reason."')})
+    rows, _ = graded(folder, course)
+    row = manual_row(out)
+    assert (row["points"], row["comment"], row["earlier"]) == ("", "", "3 Yes")
+    assert row["answer"] == "Another reason." and rows["ab"]["to_mark"] == 1
+    assert "3,Yes" in (out / "manual-before.csv").read_text(encoding="utf-8-sig")
+
+
+def test_handing_in_twice_loses_no_mark(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    marked_by_hand(out, points="3", comment="Yes")
+    put(folder, {"ab-fixture.ipynb": answers()})
+    graded(folder, course)
+    assert manual_row(out)["earlier"] == "3 Yes"
+    assert manual_row(out)["answer"] == "A reason.\n[also handed in:]\nA reason."
+    page = (out / "feedback" / "ab.html").read_text()
+    assert "this is ab/fixture.ipynb" in page and "this is ab-fixture.ipynb" in page
+
+
+def test_no_answer_is_no_work_to_mark(tmp_path, course):
+    text = answers().replace('"A reason."', '"YOUR ANSWER HERE"')
+    rows, out = graded(put(tmp_path / "in", {"ab/fixture.ipynb": text}), course)
+    assert manual_row(out)["answer"] == "" and manual_row(out)["points"] == "0"
+    assert rows["ab"]["to_mark"] == 0
+    put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    assert graded(tmp_path / "in", course)[0]["ab"]["to_mark"] == 1
+
+
+def test_a_table_that_a_spreadsheet_saved_in_another_encoding(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    marked_by_hand(out, points="1", comment="für die Zahl")
+    text = (out / "manual.csv").read_text(encoding="utf-8-sig")
+    (out / "manual.csv").write_bytes(text.encode("cp1252"))
+    assert graded(folder, course)[0]["ab"]["words"] == "1"
+    assert manual_row(out)["comment"] == "für die Zahl"
+
+
+@pytest.mark.parametrize(
+    "handed",
+    [
+        "- (1) A reason, as a point of its own",
+        "A reason above.\n\n- (3) A reason.",
+        "- (1) A number,\n  with its unit.\n  A reason that goes on",
+        "Причина",
+    ],
+)
+def test_answers_in_words_are_found_wherever_they_stand(fixture, handed):
+    released = "\n".join(text for text in fixture.texts if "(4 marks)" in text)
+    for texts in ([("words", f"{released}\n{handed}")], [("words", released), ("", handed)]):
+        found = hand_in.answers_in_words(texts, fixture)["words"]
+        assert found and found.splitlines()[-1].strip() in handed
+    assert hand_in.answers_in_words([("words", released)], fixture) == {"words": ""}
+
+
+@pytest.mark.parametrize(
+    "name, student",
+    [
+        ("emma-fixture.ipynb", "emma"),
+        ("fixture_fixture.ipynb", "fixture"),
+        ("afixture-fixture.ipynb", "afixture"),
+        ("FIXTURE (ab).ipynb", "ab"),
+        ("'t Hooft/fixture.ipynb", "'t Hooft"),
+        ("fixture.ipynb", "o'neill"),
+    ],
+)
+def test_a_name_is_what_remains(fixture, name, student):
+    text = answers('STUDENT = "o\'neill"').encode()
+    assert hand_in.one(name, text, {"fixture": fixture}, None).student == student
+
+
+def test_an_apostrophe_is_no_formula(tmp_path, course):
+    rows, out = graded(put(tmp_path / "in", {"'t Hooft/fixture.ipynb": answers()}), course)
+    marked_by_hand(out, points="2", comment="- unit")
+    rows, _ = graded(tmp_path / "in", course)
+    assert rows["'t Hooft"]["words"] == "2"
+    assert "<td>- unit" in (out / "feedback" / report.file_name("'t Hooft")).read_text()
+
+
+def test_what_cannot_be_run_is_a_row(tmp_path, course, monkeypatch):
+    def fails(assignment, cells, *others):
+        if "bad" in cells[0][1]:
+            raise MemoryError
+        return run(assignment, cells, *others)
+
+    run = collect.collected
+    monkeypatch.setattr("grading.grade.collected", fails)
+    files = {"ab/fixture.ipynb": answers(), "cd/fixture.ipynb": answers("bad = 1")}
+    rows, _ = graded(put(tmp_path / "in", files), course)
+    assert rows["ab"]["code"] == "8"
+    assert rows["cd"]["status"] == "it could not be run (MemoryError)"
+
+
+def test_a_second_run_collects_nothing_anew(tmp_path, course, monkeypatch):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    first, _ = graded(folder, course)
+    monkeypatch.setattr("grading.grade.collected", None)
+    assert graded(folder, course)[0] == first
+
+
+def test_only_one_student_is_run(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/fixture.ipynb": answers()})
+    rows, _ = graded(folder, course, only="AB")
+    assert [rows[who]["status"] for who in ("ab", "cd")] == ["graded", "not graded yet"]
+    assert {row["status"] for row in graded(folder, course)[0].values()} == {"graded"}
+    with pytest.raises(Refused, match="nobody is 'ef'"):
+        graded(folder, course, only="ef")
+
+
+def test_a_formula_in_a_name_stays_text(tmp_path, course):
+    folder = put(tmp_path / "in", {"=1+1/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    assert "'=1+1,fixture" in (out / "grades.csv").read_text(encoding="utf-8-sig")
+    marked_by_hand(out, points="1")
+    assert graded(folder, course)[0]["=1+1"]["words"] == "1"
+
+
+# ---------------------------------------------------------------- a gradebook
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_marks_are_filled_into_a_gradebook(tmp_path, separator):
+    exported = tmp_path / "book.csv"
+    lines = [
+        "Name,ID number,Assignment: A fixture (Real)",
+        "Ada,AB,",
+        '"Lovelace, B",cd,3',
+        "Eve,ef,",
+    ]
+    text = (
+        "\n".join(lines)
+        if separator == ","
+        else "\n".join(lines).replace(",", ";", 8).replace('"Lovelace; B"', '"Lovelace, B"')
+    )
+    exported.write_text("\ufeff" + text, encoding="utf-8")
+    totals = {("ab", "fixture"): 7.5, ("cd", "fixture"): 8.0, ("gh", "fixture"): 1.0}
+    out = tmp_path / "filled.csv"
+    said = report.fill(exported, "ID number", totals, {"fixture": "A fixture"}, out)
+    rows, (_, columns, _) = table_of(out), report.read_table(out)
+    assert [row["Assignment: A fixture (Real)"] for row in rows] == ["7.5", "8", ""]
+    assert columns == ["Name", "ID number", "Assignment: A fixture (Real)"]
+    assert said == ["gh is not in book.csv"]
+    assert rows[1]["Name"] == "Lovelace, B"
+    with pytest.raises(ValueError, match="--key"):
+        report.fill(exported, "Nobody", totals, {"fixture": "A fixture"}, out)
+
+
+def test_marks_are_written_to_nobody_else(tmp_path):
+    exported = tmp_path / "book.csv"
+    exported.write_text("Name,Email address,Note,Note\nM,ma,a,b\nE,emma,c,d\nN,emma,e,f\n")
+    totals = {("ma", "em"): 2.0, ("emma", "em"): 3.0}
+    said = report.fill(exported, "Email address", totals, {"em": "Forgets"}, tmp_path / "out")
+    text = (tmp_path / "out").read_text(encoding="utf-8-sig")
+    assert text.split() == [
+        "Name,Email",
+        "address,Note,Note,Forgets",
+        "M,ma,a,b,2",
+        "E,emma,c,d,",
+        "N,emma,e,f,",
+    ]
+    assert said == ["emma is 2 times in book.csv"]
+
+
+def test_a_gradebook_without_the_column_gets_one(tmp_path):
+    exported = tmp_path / "book.csv"
+    exported.write_text("id\nab\n")
+    report.fill(
+        exported, "id", {("ab", "fixture"): 2.0}, {"fixture": "A fixture"}, tmp_path / "out"
+    )
+    assert (tmp_path / "out").read_text(encoding="utf-8-sig").split() == ["id,A", "fixture", "ab,2"]
+
+
+# ---------------------------------------------------------------- seeds and levels
+
+
+def test_a_seed_in_the_repository_is_refused():
+    with pytest.raises(Refused, match="public"):
+        seed_of(ROOT / "README.md")
+
+
+def test_a_course_has_seeds_of_its_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["tasks.py", "new-course", str(tmp_path / "course")])
+    main()
+    seed = seed_of(tmp_path / "course" / "GRADING_SEED")
+    assert seed > 0
+    assert (
+        os.name == "nt"
+        or stat.S_IMODE((tmp_path / "course" / "GRADING_SEED").stat().st_mode) == 0o600
+    )
+    with pytest.raises(SystemExit, match="not empty"):
+        main()
+    monkeypatch.setattr(sys, "argv", ["tasks.py", "new-course", str(ROOT / "book" / "new")])
+    with pytest.raises(SystemExit, match="public"):
+        main()
+
+
+def test_other_seeds_are_other_cases(fixture):
+    question = fixture.questions["double"]
+    first, same, other = (question.drawn(seed)[0][1]["x"] for seed in (1, 1, 2))
+    assert np.array_equal(first, same) and not np.allclose(first, other)
+
+
+def test_below_full_isolation_is_refused_unless_told(monkeypatch):
+    monkeypatch.setattr("grading.grade.best_level", lambda: "limits")
+    with pytest.raises(Refused, match="--isolation limits"):
+        level_to_use(None)
+    with pytest.raises(Refused, match="does not reach"):
+        level_to_use("full")
+    assert [level_to_use(level) for level in ("limits", "time")] == ["limits", "time"]
+
+
+@pytest.mark.parametrize("level", [level for level in collect.LEVELS if level != LEVEL])
+def test_lower_levels_give_the_same_marks(tmp_path, course, level, monkeypatch):
+    if collect.LEVELS.index(level) < collect.LEVELS.index(LEVEL):
+        pytest.skip(f"this machine does not reach {level!r}")
+    folder = put(
+        tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/fixture.ipynb": answers(double="")}
+    )
+    monkeypatch.setattr(sys.modules[__name__], "LEVEL", level)
+    rows, _ = graded(folder, course)
+    assert [(rows[who]["code"], rows[who]["isolation"]) for who in ("ab", "cd")] == [
+        ("8", level),
+        ("2", level),
+    ]
+
+
+def test_an_overlay_takes_the_place_of_a_public_assignment(course, tmp_path):
+    text = TEXT.replace("A fixture", "Another chebyshev")
+    (course / "assignments" / "chebyshev.md").write_text(text)
+    assert sources.read("chebyshev", course).title == "Another chebyshev"
+    assert sources.read("chebyshev").title != "Another chebyshev"
+    assert "fixture" in sources.names(course) and "fixture" not in sources.names()
+    assert "ASSIGNMENT_SEED = 77" in str(sources.read("fixture", course, seed=77).notebook)
+
+
+@pytest.mark.parametrize(
+    "before, body, flags",
+    [
+        ("from fsnotes import MPM", "return 2 * x", []),
+        ("from fsnotes import MPM as M", "M\n    return 2 * x", ["MPM"]),
+        ("import fsnotes", "fsnotes.MPM\n    return 2 * x", ["MPM"]),
+        ("", "MPM = 2\n    return MPM * x", []),
+        (
+            "import fsnotes",
+            "getattr(fsnotes, 'M' + 'PM')().fit(np.eye(4)[:, :2], [0, 0, 1, 1])\n    return 2 * x",
+            ["MPM"],
+        ),
+    ],
+)
+def test_who_calls_the_solver_is_flagged_and_not_failed(fixture, before, body, flags):
+    flagged = dataclasses.replace(fixture, solvers=("MPM",))
+    drawn = {q.name: q.drawn(1) for q in fixture.questions.values()}
+    cells = [("", "import numpy as np\n" + before), ("double", f"def double(x):\n    {body}")]
+    found = collect.collected(flagged, cells, drawn, LEVEL)
+    assert found["flags"] == flags
+    assert all("answer" in one for one in found["answers"]["double"])
+
+
+def test_a_source_that_does_not_add_up_is_refused():
+    with pytest.raises(ValueError, match="worth 6, and its cell 7"):
+        sources.assignment(
+            "x", jupytext.reads(TEXT.replace("points: 6", "points: 7"), fmt="md:myst")
+        )
+    with pytest.raises(ValueError, match="rubric"):
+        sources.assignment("x", jupytext.reads(TEXT.replace("- (3)", "- (2)"), fmt="md:myst"))
+
+
+def test_the_student_version_has_no_solution(fixture):
+    text = release.notebook_text(fixture, "student")
+    for secret in (sources.CANARY, "return 2 * x", "def cases", "Because"):
+        assert secret not in text
+        assert secret in release.notebook_text(fixture, "instructor")
+    assert release.notebook_text(fixture, "student") == text

@@ -1,0 +1,82 @@
+"""Answers to the assignment on Chebyshev's bound that are not right, and what they cost.
+
+Each: the code in place of solutions, by grade id, and the hint of each part that is lost.
+"""
+
+WRONG = {
+    "the second moment in place of the variance": (
+        {
+            "worst_case": """
+def worst_case(w, b, mean, cov):
+    d = w @ mean - b
+    s = w @ cov @ w
+    return s / (s + d**2)
+"""
+        },
+        {
+            ("worst_case", "right side"): "some distribution has less: is the variance that of "
+            "w'x, and d^2 in both places?",
+            ("worst_case", "wrong side"): "with the mean on the wrong side, what can a "
+            "distribution do with all its mass?",
+            ("worst_case", "no variance"): "where w'x does not vary, it equals w'mean always",
+        },
+    ),
+    "alpha in place of kappa, so that the guarantees are too weak": (
+        {
+            "two_cones": """
+def two_cones(mean1, cov1, mean2, cov2, alpha, norm):
+    w, b = cp.Variable(len(mean1)), cp.Variable()
+    roots = [np.linalg.cholesky(cov).T for cov in (cov1, cov2)]
+    problem = cp.Problem(cp.Minimize(cp.norm(w, norm)), [
+        w @ mean1 - b >= alpha * cp.norm(roots[0] @ w),
+        b - w @ mean2 >= alpha * cp.norm(roots[1] @ w),
+        w @ (mean1 - mean2) == 1,
+    ])
+    problem.solve(solver=cp.CLARABEL)
+    return (w.value, float(b.value)) if problem.status == "optimal" else None
+"""
+        },
+        {
+            ("two_cones", part): "a class has less than its guarantee: is it the root of w'Sw, "
+            "times kappa?"
+            for part in ("Euclidean norm", "sum of absolute values", "classes swapped")
+        }
+        | {
+            ("two_cones", "no plane"): "there is no plane with these guarantees, and something is "
+            "returned"
+        },
+    ),
+    "kappa in place of alpha, and always the same norm": (
+        {
+            "two_cones": """
+def two_cones(mean1, cov1, mean2, cov2, alpha, norm):
+    kappa = np.sqrt(alpha / (1 - alpha))
+    w, b = cp.Variable(len(mean1)), cp.Variable()
+    roots = [np.linalg.cholesky(cov).T for cov in (cov1, cov2)]
+    problem = cp.Problem(cp.Minimize(cp.norm(w, 1)), [
+        w @ mean1 - b >= kappa * cp.norm(roots[0] @ w),
+        b - w @ mean2 >= kappa * cp.norm(roots[1] @ w),
+        w @ (mean1 - mean2) == 1,
+    ])
+    problem.solve(solver=cp.CLARABEL)
+    return (w.value, float(b.value)) if problem.status == "optimal" else None
+""",
+            "largest_alpha": """
+def largest_alpha(mean1, cov1, mean2, cov2):
+    w = cp.Variable(len(mean1))
+    spread = sum(cp.norm(np.linalg.cholesky(cov).T @ w) for cov in (cov1, cov2))
+    problem = cp.Problem(cp.Minimize(spread), [w @ (mean1 - mean2) == 1])
+    problem.solve(solver=cp.CLARABEL)
+    return 1 / problem.value
+""",
+        },
+        {
+            ("two_cones", part): "the guarantees hold, and another plane has a smaller norm of w"
+            for part in ("Euclidean norm", "classes swapped")
+        }
+        | {
+            ("largest_alpha", part): "that is kappa, and alpha is asked for"
+            for part in ("any", "classes swapped", "other units")
+        },
+    ),
+}
