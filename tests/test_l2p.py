@@ -397,7 +397,7 @@ def test_half_steps_by_exchanges_are_those_by_non_negative_least_squares(monkeyp
     """Also where exchanges do not end, and where least squares go round in circles."""
     rows = rows_of(*tall(3, 40, 6, apart=30.0))
     calls, least_squares = [], l2p.nnls
-    monkeypatch.setattr(l2p, "nnls", lambda *given: calls.append(1) or least_squares(*given))
+    monkeypatch.setattr(l2p, "nnls", lambda *a, **k: calls.append(1) or least_squares(*a, **k))
     rng = np.random.default_rng(0)
     W = Elimination(rows).start()
     for spread in (0.1, 1, 3):
@@ -425,7 +425,7 @@ def nothing_solved(programs, matrix, softness, targets):
     return dataclasses.replace(found, violation=np.full(nothing.shape[1], np.inf))
 
 
-def going_round(*given):
+def going_round(*given, **options):
     raise RuntimeError("Maximum number of iterations reached.")
 
 

@@ -29,6 +29,7 @@ GRADES = (
     "notes",
     "detail",
 )
+csv.field_size_limit(2**31 - 1)  # an answer in words is longer than what is usual in a table
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 LONGEST = 8000  # characters of an answer in words
 
@@ -80,7 +81,6 @@ def read_table(file):
         text = content.decode("cp1252", "replace")
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    csv.field_size_limit(len(text) + 1)
     first, *rows = [*csv.reader(io.StringIO(text, newline=""), delimiter=separator)] or [[]]
     return rows, first, separator
 
