@@ -149,13 +149,14 @@ COMMANDS = """
 %matplotlib inline
 !rm -rf x
 %time k = 2
+three = %time k + 1
 display(k)
 np.dot?
 import asyncio
 await asyncio.sleep(0)
 text = ("%d rows"
 % len("abc"))
-assert k == 2 and text == "3 rows"
+assert k == 2 and three == 3 and text == "3 rows"
 """
 FORGED = """
 import os
@@ -209,6 +210,12 @@ HOSTILE = {
     "blank-lines": (answers("\n" * 60_000), 6, 2, ""),
     "much-code": (answers("a\n" * 300_000), None, None, "500 kB"),
     "notebook-commands": (answers(COMMANDS), 6, 2, ""),
+    "timed": (
+        answers(double="%%time\n%matplotlib inline\ndef twice(x):\n    return 2 * x"),
+        6,
+        2,
+        "",
+    ),
     "surrogates": (answers("# \\ud800 \ud83d".encode("utf-8", "replace").decode()), 6, 2, ""),
     "equal-to-everything": (answers(double=EQUAL, negative=""), 0, 0, ""),
     "patched": (answers(double=PATCHED), 0, 2, ""),

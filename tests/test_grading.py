@@ -302,10 +302,14 @@ def test_a_table_that_a_spreadsheet_saved_in_another_encoding(tmp_path, course):
 )
 def test_answers_in_words_are_found_wherever_they_stand(fixture, handed):
     released = "\n".join(text for text in fixture.texts if "(4 marks)" in text)
-    for texts in ([("words", f"{released}\n{handed}")], [("words", released), ("", handed)]):
-        found = hand_in.answers_in_words(texts, fixture)["words"]
+    for blocks in (
+        [("words", f"{released}\n{handed}", False)],
+        [("words", released, False), ("", handed, False)],
+        [("words", released, True), ("", handed, True)],
+    ):
+        found = hand_in.answers_in_words(blocks, fixture)["words"]
         assert found and found.splitlines()[-1].strip() in handed
-    assert hand_in.answers_in_words([("words", released)], fixture) == {"words": ""}
+    assert hand_in.answers_in_words([("words", released, False)], fixture) == {"words": ""}
 
 
 @pytest.mark.parametrize(
@@ -315,6 +319,9 @@ def test_answers_in_words_are_found_wherever_they_stand(fixture, handed):
         ("fixture_fixture.ipynb", "fixture"),
         ("afixture-fixture.ipynb", "afixture"),
         ("FIXTURE (ab).ipynb", "ab"),
+        ("ab-fixture (1).ipynb", "ab"),
+        ("ab-fixture-Copy1.ipynb", "ab"),
+        ("fixture (1).ipynb", "o'neill"),
         ("'t Hooft/fixture.ipynb", "'t Hooft"),
         ("fixture.ipynb", "o'neill"),
     ],
@@ -322,6 +329,27 @@ def test_answers_in_words_are_found_wherever_they_stand(fixture, handed):
 def test_a_name_is_what_remains(fixture, name, student):
     text = answers('STUDENT = "o\'neill"').encode()
     assert hand_in.one(name, text, {"fixture": fixture}, None).student == student
+
+
+def test_a_table_that_a_person_worked_on(tmp_path, course):
+    """Empty rows, remarks, columns without a head, identities as numbers, other signs."""
+    folder = put(tmp_path / "in", {"007/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    text = answers().replace('"A reason."', '"\u03b1 = -0.31 \u2265 1"')
+    put(folder, {"007/fixture.ipynb": text})
+    graded(folder, course)
+    marked_by_hand(out, points="3", student="7", mine="a")
+    lines = (out / "manual.csv").read_text(encoding="utf-8-sig").splitlines()
+    lines[0] = lines[0].replace(",mine", ",mine,,mine,")
+    lines[-1] = lines[-1].removesuffix(",a") + ",b,c,d,e"
+    text_of_table = "\n".join([*lines, "", "my remark", ""])
+    (out / "manual.csv").write_bytes(text_of_table.encode("cp1252", "replace"))
+    rows, _ = graded(folder, course)
+    assert rows["007"]["words"] == "3"
+    own = [v for k, v in manual_row(out).items() if k.startswith(("mine", "column"))]
+    assert own == ["b", "c", "d", "e"]
+    put(folder, {"007/fixture.ipynb": text.replace("-0.31", "0.31")})
+    assert graded(folder, course)[0]["007"]["to_mark"] == 1
 
 
 def test_an_apostrophe_is_no_formula(tmp_path, course):
@@ -358,6 +386,8 @@ def test_only_one_student_is_run(tmp_path, course):
     rows, _ = graded(folder, course, only="AB")
     assert [rows[who]["status"] for who in ("ab", "cd")] == ["graded", "not graded yet"]
     assert {row["status"] for row in graded(folder, course)[0].values()} == {"graded"}
+    put(folder, {"cd/fixture.ipynb": answers(double="")})
+    assert graded(folder, course, only="ab")[0]["cd"]["code"] == "8"
     with pytest.raises(Refused, match="nobody is 'ef'"):
         graded(folder, course, only="ef")
 

@@ -121,14 +121,24 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
                 strict=True,
             )
         )
-    manual = report.merge_manual(out / "manual.csv", words_to_mark(readable, assignments))
+    wanted = words_to_mark(readable, assignments)
+    handed_in_keys = {report.key_of(row) for row in wanted}
+    manual = report.merge_manual(out / "manual.csv", wanted)
     columns = dict.fromkeys(
         (*report.MANUAL, *report.FILLED, *(n for r in manual.values() for n in r))
     )
     report.write_table(out / "manual.csv", tuple(columns), list(manual.values()))
+    nobody = [row for k, row in manual.items() if k not in handed_in_keys]
+    if nobody:
+        print(f"{len(nobody)} marked rows of manual.csv belong to nothing that was handed in:")
+        print("  " + ", ".join(f"{row['student']} {row['grade_id']}" for row in nobody[:10]))
     rows, pages = [], {}
+    before = grades_before(out / "grades.csv") if only else {}
     for one in found:
         result = results.get(one.file)
+        if result is None and not one.problem and one.file in before:
+            rows.append(before[one.file])
+            continue
         if not isinstance(result, dict):
             status = one.problem or result or "not graded yet"
             rows.append(
@@ -154,6 +164,17 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
         file = out / "feedback" / report.file_name(student)
         file.write_text(report.feedback(student, entries), encoding="utf-8")
     return rows
+
+
+def grades_before(file):
+    """Rows of the table that an earlier run wrote, by file."""
+    if not file.is_file():
+        return {}
+    rows, columns, _ = report.read_table(file)
+    rows = [dict(zip(columns, map(report.as_written, row), strict=False)) for row in rows]
+    for row in rows:
+        row["to_mark"] = int(row["to_mark"] or 0)
+    return {row["file"]: row for row in rows}
 
 
 def students_of(found):
@@ -207,7 +228,7 @@ def marked(one, assignment, given, result, manual):
             hint = given.hints[question.name].get(part, "")
             lines.append((question.name, part, points, most, hint))
     for answer in assignment.manual:
-        row = manual[one.student, one.assignment, answer.grade_id]
+        row = manual[report.key(one.student, one.assignment, answer.grade_id)]
         points = float(row["points"]) if row["points"] else None
         to_mark += points is None
         words += points or 0

@@ -11,6 +11,8 @@ LARGEST = 20_000_000  # bytes of a notebook
 LONGEST_CODE = 500_000  # characters, of all code of a notebook
 LONGEST_NAME = 100
 STUDENT = re.compile(r"""^STUDENT\s*=\s*(["'])(.+?)\1""", re.M)
+COPY = re.compile(r"\s*\(\d+\)$|-Copy\d*$")
+WHOLE_CELL = re.compile(r"\A\s*%%(time|capture)\b.*\n")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 KINDS = ("code", "markdown", "raw")
 IGNORED = ("__MACOSX", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db")
@@ -159,29 +161,28 @@ def one(name, content, assignments, pattern):
             problem = "an archive within what was handed in: pass it by itself, or unpack it"
     if not problem:
         notebook, problem = parsed(content)
-    cells, texts, ids = [], [], set()
+    blocks, ids = [], set()
     for cell in notebook.get("cells", []):
         grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id", "")
         if grade_id in ids and grade_id:
             notes.append(f"cell {grade_id} comes twice, the last one counts")
         ids.add(grade_id)
-        if cell["cell_type"] == "code":
-            cells.append((grade_id, cell["source"]))
-        else:
-            texts.append((grade_id, cell["source"]))
+        blocks.append((grade_id, cell["source"], cell["cell_type"] == "code"))
     assignment = which(name, notebook, ids, assignments)
-    if sum(len(source) for _, source in cells) > LONGEST_CODE:
-        problem, cells = problem or f"more than {LONGEST_CODE // 1000} kB of code", []
-    words = {}
+    if sum(len(source) for _, source, is_code in blocks if is_code) > LONGEST_CODE:
+        problem, blocks = problem or f"more than {LONGEST_CODE // 1000} kB of code", []
+    cells, words = [], {}
     if assignment and not problem:
-        manual = {answer.grade_id for answer in assignments[assignment].manual}
+        words = answers_in_words(blocks, assignments[assignment])
         # an answer in words may have become code
-        texts += [cell for cell in cells if cell[0] in manual]
-        cells = [(i, python_of(source)) for i, source in cells if i not in manual]
-        words = answers_in_words(texts, assignments[assignment])
+        cells = [
+            (grade_id, python_of(source))
+            for grade_id, source, is_code in blocks
+            if is_code and grade_id not in words
+        ]
     if not problem and not assignment:
         problem = f"not one of the assignments ({', '.join(assignments)})"
-    said = next((m[2].strip() for _, source in cells if (m := STUDENT.search(source))), "")
+    said = next((m[2].strip() for _, source, _ in blocks if (m := STUDENT.search(source))), "")
     said = printable(said)[:LONGEST_NAME]
     student = printable(who(name, assignment, said, pattern))[:LONGEST_NAME]
     if not student:
@@ -240,7 +241,8 @@ def who(name, assignment, said, pattern):
         return (found.groupdict().get("id") or [*found.groups(), found.group()][0] or "").strip()
     if len(path.parts) > 1:
         return path.parts[0].strip()
-    rest = word(assignment).sub("", path.stem, count=1) if assignment else path.stem
+    stem = COPY.sub("", path.stem)
+    rest = word(assignment).sub("", stem, count=1) if assignment else stem
     return rest.strip(" -_.()") or said
 
 
@@ -254,21 +256,31 @@ def python_of(source):
     from IPython.core.inputtransformer2 import TransformerManager
 
     try:
-        return TransformerManager().transform_cell(source)
+        return TransformerManager().transform_cell(WHOLE_CELL.sub("\n", source))
     except Exception:  # it is no Python then, which running it will tell
         return source
 
 
-def answers_in_words(texts, assignment):
-    """What was written by grade id: all that was not handed out, also in cells that follow."""
+def answers_in_words(blocks, assignment):
+    """What was written by grade id: all that was not handed out, also in cells that follow.
+
+    Parameters
+    ----------
+    blocks : list of (str, str, bool)
+        Grade id, source, and whether it is code, of all cells in their order.
+    assignment : Assignment
+    """
     handed_out = {line.strip() for text in assignment.texts for line in text.splitlines()}
     manual = [answer.grade_id for answer in assignment.manual]
-    found, last = {grade_id: [] for grade_id in manual}, manual[0] if manual else None
-    for grade_id, text in texts:
-        last = grade_id if grade_id in found else last
+    found, last = {grade_id: [] for grade_id in manual}, None
+    for grade_id, text, is_code in blocks:
+        if grade_id in found:
+            last = grade_id
+        elif is_code and (last is None or grade_id):
+            continue
         own = [line for line in text.splitlines() if line.strip() not in handed_out]
-        if own and last:
-            found[last].append("\n".join(own).strip())
+        if own and manual:
+            found[last or manual[0]].append("\n".join(own).strip())
     return {grade_id: "\n\n".join(parts) for grade_id, parts in found.items()}
 
 

@@ -70,16 +70,18 @@ def given(value):
 class Shell:
     """What a notebook's own commands call here: nothing happens but what runs code."""
 
-    def __init__(self, execute):
-        self.execute = execute
+    def __init__(self, execute, evaluate):
+        self.execute, self.evaluate = execute, evaluate
 
     def run_line_magic(self, name, line, *_):
-        if name == "time":
+        if name != "time":
+            return None
+        try:
+            compile(line, "line", "eval")
+        except SyntaxError:
             self.execute(line)
-
-    def run_cell_magic(self, name, line, body):
-        if name in ("time", "capture"):
-            self.execute(body)
+            return None
+        return self.evaluate(line)
 
     def __getattr__(self, name):
         return lambda *arguments, **options: None
@@ -111,7 +113,7 @@ def main():
         if inspect.iscoroutine(found):
             asyncio.run(found)
 
-    shell = Shell(execute)
+    shell = Shell(execute, lambda line: eval(line, namespace))
     namespace |= {"get_ipython": lambda: shell, "display": lambda *a, **k: None}
     started = time.monotonic()
     for place, source in enumerate(request["cells"]):

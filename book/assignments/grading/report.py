@@ -29,6 +29,7 @@ GRADES = (
     "notes",
     "detail",
 )
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 csv.field_size_limit(2**31 - 1)  # an answer in words is longer than what is usual in a table
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 LONGEST = 8000  # characters of an answer in words
@@ -76,13 +77,14 @@ def read_table(file):
     """Rows of a table and its head, whatever it is separated by and a spreadsheet made of it."""
     content = file.read_bytes()
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if content[:2] in UTF_16 else "utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    first, *rows = [*csv.reader(io.StringIO(text, newline=""), delimiter=separator)] or [[]]
-    return rows, first, separator
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    first, *rows = [row for row in table if any(row)] or [[]]
+    return [row + [""] * (len(first) - len(row)) for row in rows], first, separator
 
 
 # ---------------------------------------------------------------- marked by hand
@@ -93,8 +95,24 @@ def as_written(text):
     return text[1:] if text[:1] == "'" and text[1:].startswith(FORMULA) else text
 
 
+def key(student, assignment, grade_id):
+    """What tells answers apart, whatever a spreadsheet did to the identity of a student."""
+    student = same(as_written(student))
+    student = student.lstrip("0") if student.isdigit() else student
+    return student.encode("cp1252", "replace"), assignment, grade_id
+
+
 def key_of(row):
-    return tuple(row[name] for name in ("student", "assignment", "grade_id"))
+    return key(row["student"], row["assignment"], row["grade_id"])
+
+
+def told_apart(columns, count):
+    """Heads of so many columns, with a number where one is empty or comes again."""
+    found = []
+    for place in range(count):
+        head = columns[place] if place < len(columns) else ""
+        found.append(f"{head or 'column'} {place + 1}" if not head or head in found else head)
+    return found
 
 
 def merge_manual(file, wanted):
@@ -110,7 +128,7 @@ def merge_manual(file, wanted):
     Returns
     -------
     dict
-        By student, assignment and grade id.
+        By `key`.
     """
     old = {}
     if file.is_file():
@@ -118,6 +136,7 @@ def merge_manual(file, wanted):
         missing = [name for name in (*MANUAL[:3], *FILLED[:2]) if name not in columns]
         if missing:
             raise ValueError(f"{file} has no column {', '.join(missing)}; put them back")
+        columns = told_apart(columns, max(map(len, [columns, *rows])))
         rows = [dict(zip(columns, map(as_written, row), strict=False)) for row in rows]
         old = {key_of(row): row for row in rows}
         file.with_name("manual-before.csv").write_bytes(file.read_bytes())
@@ -146,7 +165,7 @@ def filled_in(old, answer):
     points, comment, earlier = (old.get(name, "").strip() for name in FILLED)
     if not points and not answer:
         return {"points": "0", "comment": comment or NO_ANSWER, "earlier": earlier}
-    if points and essence(old.get("answer", "")) != essence(answer):
+    if points and "answer" in old and essence(old["answer"]) != essence(answer):
         mark = f"{points} {comment}".strip()
         earlier = f"{earlier} | {mark}".strip(" |") if comment != NO_ANSWER else earlier
         points = comment = ""
@@ -155,7 +174,7 @@ def filled_in(old, answer):
 
 def essence(text):
     """A text without what a spreadsheet may change."""
-    return re.sub(r"\W", "", text)
+    return re.sub(r"[\s']", "", text).encode("cp1252", "replace")
 
 
 def checked_points(row):
@@ -245,7 +264,6 @@ def fill(exported, key, totals, titles, out):
             f"{exported.name} has {columns.count(key)} columns {key!r}; pass --key, one of "
             f"{columns}"
         )
-    rows = [row + [""] * (len(columns) - len(row)) for row in rows]
     places, said = {}, []
     for name in sorted({name for _, name in totals}):
         fits = [
