@@ -59,7 +59,8 @@ PIXELS = "its images are of 56 x 46 pixels, ours of 28 x 23"
 DIGITS_ROWS = 300
 REDUCED = (
     f"settings are chosen by 3 inner folds of the first split's training part, of {TUNING_ROWS} "
-    f"rows at most, at {TABLE_SIZE} features, for the alternation with {6 * STEPS} rounds, and "
+    f"rows at most, at {TABLE_SIZE} features, by joint steps to their end, by the "
+    f"alternation with {6 * STEPS} rounds, and "
     "serve all splits, where the paper has 8 folds for the larger sets; on ISOLET features are "
     f"ranked by {RANKING_ROWS} rows of a training part, by the alternation by {FEW_ROWS}, since "
     "with more rows than features its steps take long, and the machine has all of them"
