@@ -1,16 +1,18 @@
 """The assignments: right, unchanged and wrong answers get the marks and hints that are stated."""
 
 import ast
+import dataclasses
 import functools
 import importlib
+import itertools
 import json
 import os
-import random
 import re
 import subprocess
 import sys
 import warnings
 import zipfile
+from types import SimpleNamespace
 
 import jupytext
 import nbformat
@@ -25,8 +27,7 @@ from grading import collect, compare, hand_in, release, sources
 NAMES = sources.names()
 SEED = 20260101
 LEVEL = collect.best_level()
-MUTANTS = 24
-SMALL = 1e-2  # a constant up to this is a tolerance
+LARGEST_TOLERANCE = 1e-2
 
 
 @functools.cache
@@ -34,8 +35,12 @@ def read(name):
     return sources.read(name)
 
 
+def catalogue(name):
+    return importlib.import_module(f"wrong_answers.{name}")
+
+
 def wrong(name):
-    return importlib.import_module(f"wrong_answers.{name}").WRONG
+    return catalogue(name).WRONG
 
 
 def handed_in(name, kind, replaced=()):
@@ -81,6 +86,7 @@ def lost(given):
     return {(q, part): hint for q, hints in given.hints.items() for part, hint in hints.items()}
 
 
+@functools.cache
 def marked(name, label):
     return compare.marks(read(name), drawn(name), truths(name), collected(name, label))
 
@@ -134,77 +140,158 @@ def test_marks_do_not_depend_on_the_seed(name):
 # ---------------------------------------------------------------- the graders
 
 
-def judging(trees):
-    """Functions that judge, or that these call, directly or not; not those that draw cases."""
-    functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
-    reached, wanted = [], {"truth", "judge"}
-    while found := [f for f in functions if f.name in wanted and f not in reached]:
+@functools.cache
+def borders(name):
+    """Answers beside borders: the place of the case, the answer, and arguments that are other."""
+    found = []
+    for near in catalogue(name).BORDERS:
+        cases, true = drawn(name)[near.question], truths(name)[near.question]
+        parts = (near.parts,) if isinstance(near.parts, str) else near.parts
+        places = [place for place, (part, _) in enumerate(cases) if part in parts]
+        assert {cases[place][0] for place in places} == set(parts)
+        for place in places:
+            right = compare.answer(collected(name, "reference")["answers"][near.question][place])
+            known = right, true[place], SimpleNamespace(**cases[place][1])
+            found.append((near, place, near.alter(*known), near.other(*known)))
+    return found
+
+
+def misplaced(name, question, cases, truths):
+    """Answers beside borders that get another hint than they should."""
+    part = next(iter(question.parts))
+    for near, place, answer, other in borders(name):
+        if near.question == question.name:
+            arguments = cases[place][1] | other
+            hints = question.marks([(part, arguments)], [truths[place]], [answer])[1]
+            if hints.get(part) != near.hint:
+                yield cases[place][0], near, hints.get(part)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_beside_a_border_is_on_its_side(name):
+    for question in read(name).questions.values():
+        cases, true = drawn(name)[question.name], truths(name)[question.name]
+        assert list(misplaced(name, question, cases, true)) == []
+
+
+def judging(trees, wanted):
+    """Of what stands at the top, what is wanted by name, or what that uses, directly or not."""
+    known = {}
+    for node in (node for tree in trees for node in tree.body):
+        if isinstance(node, ast.FunctionDef):
+            known.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            known.setdefault(node.targets[0].id, []).append(node)
+    reached = []
+    while found := [node for name in wanted for node in known.get(name, []) if node not in reached]:
         reached += found
-        nodes = [node for function in found for node in ast.walk(function)]
-        wanted |= {node.id for node in nodes if isinstance(node, ast.Name)}
+        nodes = [node for one in found for node in ast.walk(one)]
+        wanted = {node.id for node in nodes if isinstance(node, ast.Name)}
     return reached
 
 
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """A place of the hidden code where one constant is another."""
+
+    cell: int
+    block: str
+    node: ast.Constant
+    value: float
+    in_truth: bool  # else only the judge uses it
+
+    @property
+    def line(self):
+        return self.block.splitlines()[self.node.lineno - 1].strip()
+
+    def __str__(self):
+        return f"{self.node.value} -> {self.value:g} in: {self.line}"
+
+
 def mutants(name):
-    """The cell, its hidden part and a constant, for each by which answers are judged."""
+    """Each constant by which answers are judged, one larger; tolerances ten times wider, or less.
+
+    The constants that only draw cases are left alone: with other cases the grader is as right.
+    """
     blocks = [
         (place, block, ast.parse(block))
         for place, cell in enumerate(read(name).notebook.cells)
         for block in sources.HIDDEN.findall(cell.source)
     ]
-    judges = judging([tree for *_, tree in blocks])
+    trees = [tree for *_, tree in blocks]
+    in_truth, judges = judging(trees, {"truth"}), judging(trees, {"truth", "judge"})
     for place, block, tree in blocks:
-        for function in (node for node in tree.body if node in judges):
-            for node in ast.walk(function):
+        for top in (node for node in tree.body if node in judges):
+            for node in ast.walk(top):
                 if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-                    yield place, block, node
+                    values = [node.value + 1]
+                    if 0 < node.value <= LARGEST_TOLERANCE:
+                        values = [10 * node.value, node.value / 10]
+                    for value in values:
+                        yield Mutant(place, block, node, value, top in in_truth)
 
 
-def mutated(name, place, block, node, value):
+def mutated(name, mutant):
     """The assignment with another constant in one place of what judges."""
-    tree = ast.parse(block)
+    tree = ast.parse(mutant.block)
+    where = mutant.node.lineno, mutant.node.col_offset
     for other in ast.walk(tree):
-        if isinstance(other, ast.Constant) and ast.dump(other, include_attributes=True) == ast.dump(
-            node, include_attributes=True
-        ):
-            other.value = value
+        if isinstance(other, ast.Constant) and (other.lineno, other.col_offset) == where:
+            other.value = mutant.value
     notebook = nbformat.from_dict(read(name).notebook)
     notebook.cells = [nbformat.from_dict(cell) for cell in notebook.cells]
-    source = notebook.cells[place].source
-    notebook.cells[place].source = source.replace(block, ast.unparse(tree))
+    source = notebook.cells[mutant.cell].source
+    notebook.cells[mutant.cell].source = source.replace(mutant.block, ast.unparse(tree))
     return sources.assignment(name, notebook)
 
 
-def is_noticed(name, place, block, node):
-    """Whether some answer gets other marks or hints, or the grader fails."""
-    # a tolerance may be too wide, or one that nothing meets
-    values = [node.value + 1] + [-node.value] * (0 < abs(node.value) <= SMALL)
+def is_noticed(name, mutant):
+    """Whether an answer of the catalogues gets another hint, or the grader fails."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for value in values:
-            try:
-                other = mutated(name, place, block, node, value)
-                found = truths_of(other, drawn(name))
-                for label in ("reference", *wrong(name)):
-                    given = compare.marks(other, drawn(name), found, collected(name, label))
-                    if given != marked(name, label):
-                        return True
-            except Exception:
-                return True
-    return False
+        cells = read(name).notebook.cells
+        own = cells[mutant.cell].metadata["nbgrader"]["grade_id"].removesuffix("-marks")
+        questions = mutated(name, mutant).questions.items()
+        later = itertools.dropwhile(lambda one: one[0] != own, questions)
+        return any(differs(name, question, mutant.in_truth) for _, question in later)
+
+
+@functools.cache
+def answered(name, question):
+    """What was answered to a question, each answer once, with the points and hints it gets."""
+    found = {}
+    for label in ("reference", *wrong(name)):
+        answers, given = collected(name, label)["answers"][question], marked(name, label)
+        found[json.dumps(answers)] = (
+            [compare.answer(one) for one in answers],
+            (given.points[question], given.hints[question]),
+        )
+    return list(found.values())
+
+
+def differs(name, question, anew):
+    """Whether a question gives other hints than it should; what is right is found anew or not."""
+    cases, true = drawn(name)[question.name], truths(name)[question.name]
+    if anew:
+        try:
+            true = [question.truth(**arguments) for _, arguments in cases]
+        except Exception:
+            return True
+    return any(misplaced(name, question, cases, true)) or any(
+        question.marks(cases, true, answers) != marks
+        for answers, marks in answered(name, question.name)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_constant_in_a_grader_is_noticed(name):
-    """Of two dozen constants drawn by lot; ends of grids and limits of steps change no mark."""
+    """All of them, but for those that are catalogued, with the reason why no mark depends on it."""
     found = list(mutants(name))
-    some = random.Random(name).sample(found, min(MUTANTS, len(found)))
-    unnoticed = [
-        f"{node.value} in: {block.splitlines()[node.lineno - 1].strip()}"
-        for place, block, node in some
-        if not is_noticed(name, place, block, node)
-    ]
-    assert len(unnoticed) <= len(some) / 3, unnoticed
+    assert not is_noticed(name, dataclasses.replace(found[0], value=found[0].node.value))
+    unnoticed = [mutant for mutant in found if not is_noticed(name, mutant)]
+    free = catalogue(name).FREE
+    assert [str(mutant) for mutant in unnoticed if mutant.line not in free] == []
+    assert free.keys() == {mutant.line for mutant in unnoticed}
 
 
 # ---------------------------------------------------------------- what is handed out

@@ -1,7 +1,13 @@
 """Answers to the assignment on Chebyshev's bound that are not right, and what they cost.
 
-Each: the code in place of solutions, by grade id, and the hint of each part that is lost.
+Each: the code in place of solutions, by grade id, and the hint of each part that is lost. Then
+answers beside the borders of tolerances, and lines of the grader whose constants are free.
 """
+
+import numpy as np
+from borders import either_side, until
+
+from fsnotes.literal import mpm
 
 WRONG = {
     "the second moment in place of the variance": (
@@ -80,3 +86,82 @@ def largest_alpha(mean1, cov1, mean2, cov2):
         },
     ),
 }
+
+
+NORMS = "Euclidean norm", "sum of absolute values"
+
+
+def less_of_its_guarantee(answer, true, given, error):
+    """The same w, where class 1 has less of its kappa."""
+    w, b = answer
+    return w, b + error * (w @ given.mean1 - b)
+
+
+def longer(answer, true, given, error):
+    """Both guarantees, in between two planes, but a larger norm of w."""
+    w = answer[0] / (answer[0] @ (given.mean1 - given.mean2))
+    best = mpm(given.mean1, given.mean2, given.cov1, given.cov2)[0]
+    w = until(
+        lambda w: np.linalg.norm(w, given.norm),
+        w,
+        best / (best @ (given.mean1 - given.mean2)),
+        true * (1 + error),
+    )
+    spread = [np.sqrt(w @ cov @ w) for cov in (given.cov1, given.cov2)]
+    share = spread[0] / sum(spread)
+    return w, w @ given.mean1 - share
+
+
+BORDERS = [
+    *either_side(
+        "worst_case",
+        "right side",
+        1e-6,
+        lambda answer, true, given, error: answer + error,
+        "some distribution has less: is the variance that of w'x, and d^2 in both places?",
+    ),
+    *either_side(
+        "worst_case",
+        "right side",
+        1e-6,
+        lambda answer, true, given, error: answer - error,
+        "that is a bound, but not the greatest: which ones come as near as one likes?",
+    ),
+    *either_side(
+        "two_cones",
+        NORMS,
+        1e-4,
+        less_of_its_guarantee,
+        "a class has less than its guarantee: is it the root of w'Sw, times kappa?",
+    ),
+    *either_side(
+        "two_cones",
+        NORMS,
+        1e-4,
+        longer,
+        "the guarantees hold, and another plane has a smaller norm of w",
+    ),
+    *either_side(
+        "largest_alpha",
+        ("any", "other units"),
+        1e-5,
+        lambda answer, true, given, error: answer + error,
+        "no plane guarantees as much to both classes",
+    ),
+    *either_side(
+        "largest_alpha",
+        ("any", "other units"),
+        1e-5,
+        lambda answer, true, given, error: answer - error,
+        "more is possible: do not fix b before both constraints are added",
+    ),
+    *either_side(
+        "largest_alpha",
+        "any",
+        1e-4,
+        lambda answer, true, given, error: np.sqrt(true / (1 - true)) + error,
+        "no plane guarantees as much to both classes",
+        within="that is kappa, and alpha is asked for",
+    ),
+]
+FREE = {}

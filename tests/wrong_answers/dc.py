@@ -1,7 +1,12 @@
 """Answers to the assignment on differences of convex functions that are not right.
 
-Each: the code in place of solutions, by grade id, and the hint of each part that is lost.
+Each: the code in place of solutions, by grade id, and the hint of each part that is lost. Then
+answers beside the borders of tolerances, and lines of the grader whose constants are free.
 """
+
+import cvxpy as cp
+import numpy as np
+from borders import Near, either_side, until
 
 STEP = """
 def dca_step(w, gap, cov1, cov2, delta, alpha):
@@ -132,3 +137,164 @@ def descend(start, gap, cov1, cov2, delta, alpha, tol):
         },
     ),
 }
+
+
+WEIGHTS = "any weights", "weights of zero"
+POINTS = "any point", "weights of zero", "classes swapped"
+VALUE = "the value is the sum of the prices, each from 0 to 1, of sizes of weights"
+GRADIENT = "the gradient of h differs: write h for one positive weight, then for a negative"
+ELSEWHERE = "u is in F, and D is smaller elsewhere: is v the gradient of h at w?"
+NO_ROOT = "the guarantees do not hold: is it the root of u'Su, and kappa of delta?"
+
+
+def tangent(w, alpha):
+    return alpha * np.sign(w) * -np.expm1(-alpha * abs(w))
+
+
+def least_in_F(up, down, given, kappa=None):
+    """The point of F with the least up'max(u, 0) + down'max(-u, 0)."""
+    u = cp.Variable(len(given.gap))
+    roots = [np.linalg.cholesky(cov).T for cov in (given.cov1, given.cov2)]
+    kappa = kappa or np.sqrt(given.delta / (1 - given.delta))
+    costs = up @ cp.pos(u) + down @ cp.neg(u)
+    rows = [given.gap @ u == 1, kappa * sum(cp.norm(root @ u) for root in roots) <= 1]
+    cp.Problem(cp.Minimize(costs), rows).solve(solver=cp.CLARABEL)
+    return u.value
+
+
+def cost(u, up, down):
+    return up @ np.maximum(u, 0) + down @ np.maximum(-u, 0)
+
+
+def inside(given):
+    """A point of F with room on all sides: that of the least sum of spreads."""
+    u = cp.Variable(len(given.gap))
+    roots = [np.linalg.cholesky(cov).T for cov in (given.cov1, given.cov2)]
+    spreads = sum(cp.norm(root @ u) for root in roots)
+    cp.Problem(cp.Minimize(spreads), [given.gap @ u == 1]).solve(solver=cp.CLARABEL)
+    return u.value
+
+
+def dearer(answer, true, given, error):
+    """In F, and a little dearer than the least."""
+    v = tangent(given.w, given.alpha)
+    costs = given.alpha - v, given.alpha + v
+    return until(
+        lambda u: cost(u, *costs), answer, inside(given), (1 + error) * cost(answer, *costs)
+    )
+
+
+def dearer_of_the_flat(answer, true, given, error):
+    """The same, where what is least is the sum of absolute values."""
+    costs = np.ones(len(given.w)), np.ones(len(given.w))
+    least = least_in_F(*costs, given)
+    return until(lambda u: cost(u, *costs), least, inside(given), (1 + error) * cost(least, *costs))
+
+
+def beyond_the_cones(answer, true, given, error):
+    """What is least where the cones are wider."""
+    v = tangent(given.w, given.alpha)
+    kappa = np.sqrt(given.delta / (1 - given.delta)) / (1 + error)
+    return least_in_F(given.alpha - v, given.alpha + v, given, kappa)
+
+
+def without_the_last(answer, true, given):
+    return answer[:-1]
+
+
+def gain_of_the_last(answer, given):
+    """By how much the last step lowers the surrogate, linearised at the row before."""
+    v = tangent(answer[-2], given.alpha)
+    now, new = (cost(u, given.alpha - v, given.alpha + v) for u in answer[-2:])
+    return now - new
+
+
+BORDERS = [
+    *either_side(
+        "surrogate",
+        WEIGHTS,
+        1e-6,
+        lambda answer, true, given, error: ((1 + error) * answer[0], answer[1]),
+        VALUE,
+    ),
+    *either_side(
+        "surrogate",
+        "tiny weights",
+        1e-9,
+        lambda answer, true, given, error: (answer[0] + error, answer[1]),
+        VALUE,
+        within="the value is nearly right: which digits does 1 - exp(-x) lose?",
+    ),
+    *either_side(
+        "surrogate",
+        WEIGHTS,
+        1e-6,
+        lambda answer, true, given, error: (answer[0], (1 + error) * answer[1]),
+        GRADIENT,
+    ),
+    *either_side(
+        "surrogate",
+        WEIGHTS,
+        1e-6,
+        lambda answer, true, given, error: (answer[0], -(1 + error) * answer[1]),
+        GRADIENT,
+        within="for w < 0, does h rise or fall with w?",
+    ),
+    *either_side(
+        "surrogate",
+        WEIGHTS,
+        1e-4,
+        lambda answer, true, given, error: (
+            answer[0],
+            (1 + error) * given.alpha * np.sign(given.w) * np.exp(-given.alpha * abs(given.w)),
+        ),
+        GRADIENT,
+        within="that is the slope of f, and the gradient of h = g - f is asked for",
+    ),
+    *either_side(
+        "surrogate",
+        "tiny weights",
+        1e-9,
+        lambda answer, true, given, error: (answer[0], answer[1] + error),
+        GRADIENT,
+        within="the gradient is nearly right: which digits does 1 - exp(-x) lose?",
+    ),
+    *either_side("dca_step", POINTS, 1e-4, dearer, ELSEWHERE),
+    *either_side(
+        "dca_step",
+        "any point",
+        1e-4,
+        dearer_of_the_flat,
+        ELSEWHERE,
+        within="that is the least sum of absolute values: where does the point w enter?",
+    ),
+    *either_side("dca_step", POINTS, 1e-4, beyond_the_cones, NO_ROOT),
+    *either_side(
+        "dca_step",
+        POINTS,
+        1e-4,
+        lambda answer, true, given, error: (1 - error) * answer,
+        "the length of u is not fixed by gap'u = 1",
+    ),
+    *either_side(
+        "descend",
+        "at rest",
+        1e-9,
+        lambda answer, true, given, error: np.array([given.start + error, *answer[1:]]),
+        "the first row should be the start, which was passed in",
+    ),
+    Near(
+        "descend",
+        "from the minimax plane",
+        without_the_last,
+        other=lambda answer, true, given: {"tol": gain_of_the_last(answer, given) / 1.05},
+    ),
+    Near(
+        "descend",
+        "from the minimax plane",
+        without_the_last,
+        "from the last row, one more step lowers f by more than tol",
+        other=lambda answer, true, given: {"tol": gain_of_the_last(answer, given) / 1.2},
+    ),
+]
+FREE = {}

@@ -1,7 +1,11 @@
 """Answers to the assignment on hierarchical Bayes EM that are not right, and what they cost.
 
-Each: the code in place of solutions, by grade id, and the hint of each part that is lost.
+Each: the code in place of solutions, by grade id, and the hint of each part that is lost. Then
+answers beside the borders of tolerances, and lines of the grader whose constants are free.
 """
+
+import numpy as np
+from borders import Near, either_side, until
 
 # the right functions, under other names, where another question shall not be lost as well
 RIGHT_STEP = """
@@ -179,4 +183,130 @@ def ends(m, k, C, p):
         },
         {("ends", part): "the right ones live, and not with the right weights" for part in ENDS},
     ),
+}
+
+
+IN_COMMON = "these prices are right but for a factor that all have in common"
+BY_MODULUS = "that goes as the slope by |w|: the step charges the square"
+NOT_THE_SLOPE = "that is not the slope by the square: does it depend on p, and not on the sign?"
+DEARER = "more is lost than need be: are the weights, or the offset, too dear?"
+KEPT = "logarithm", "other powers", "few machines"
+
+
+def changed(values, place, value):
+    return np.where(np.arange(len(values)) == place, value, values)
+
+
+def one_price_more(prices, error):
+    return changed(prices, 0, prices[0] * (1 + error))
+
+
+def losses(given, w, b):
+    return np.maximum(0, 1 - given.y * (given.X @ w + b)).sum()
+
+
+def dearer_offset(answer, true, given, error):
+    """The same weights, with an offset by which the objective of task 2 is higher."""
+    (w, b), (least, _) = answer, true
+    live = np.isfinite(given.lam)
+    paid = given.lam[live] @ w[live] ** 2
+    highest = (least * (1 + error) - paid) / given.C
+    return w, until(lambda b: losses(given, w, b), b, b + 1, highest)
+
+
+def one_weight_more(answer, true, given, error):
+    w, place = true[0], abs(true[0]).argmax()
+    return changed(w, place, w[place] + error), answer[1]
+
+
+def worse_offset(answer, true, given, error):
+    (w, b), (_, best) = answer, true
+    highest = losses(given, w, best) + error
+    return w, until(lambda b: losses(given, w, b), b, b + 1, highest)
+
+
+BORDERS = [
+    *either_side(
+        "prices",
+        PRICES,
+        1e-6,
+        lambda answer, true, given, error: one_price_more(answer, error),
+        NOT_THE_SLOPE,
+    ),
+    *either_side(
+        "prices",
+        PRICES,
+        1e-6,
+        lambda answer, true, given, error: answer * (1 - error),
+        IN_COMMON,
+    ),
+    *either_side(
+        "prices",
+        PRICES,
+        1e-6,
+        lambda answer, true, given, error: 3 * one_price_more(answer, error),
+        NOT_THE_SLOPE,
+        within=IN_COMMON,
+    ),
+    *either_side(
+        "prices",
+        PRICES,
+        1e-6,
+        lambda answer, true, given, error: one_price_more(
+            answer * np.maximum(abs(given.v), given.floor), error
+        ),
+        NOT_THE_SLOPE,
+        within=BY_MODULUS,
+    ),
+    *either_side("weighted_step", STEPS, 1e-4, dearer_offset, DEARER),
+    Near(
+        "weighted_step",
+        "infinite prices",
+        lambda answer, true, given: (np.where(np.isinf(given.lam), 1e-9, answer[0]), answer[1]),
+        "a weight of infinite price is not zero",
+    ),
+    *either_side(
+        "reweighted",
+        KEPT,
+        1e-3,
+        one_weight_more,
+        "the right features with other weights: count the machines, and their prices",
+    ),
+    *either_side(
+        "reweighted",
+        LOOPS,
+        1e-3,
+        worse_offset,
+        "the weights are right, and the offset is not that of the last machine",
+    ),
+    Near(
+        "reweighted",
+        KEPT,
+        lambda answer, true, given: (changed(answer[0], abs(true[0]).argmax(), 0), answer[1]),
+        "a weight is lost that the loop keeps",
+    ),
+    *either_side(
+        "ends",
+        ENDS,
+        1e-6,
+        lambda answer, true, given, error: answer * (1 + error),
+        "the right ones live, and not with the right weights",
+    ),
+    *either_side(
+        "ends",
+        ("logarithm", "below 1", "p is 1"),
+        1e-6,
+        lambda answer, true, given, error: np.where(true == 0, error, answer),
+        "a weight is declared alive that dies: where does the first machine leave it?",
+    ),
+    Near(
+        "ends",
+        ("logarithm", "below 1", "p is 1"),
+        lambda answer, true, given: changed(answer, true.argmax(), 0),
+        "a weight is declared dead that lives: is it on the right side of the border?",
+    ),
+]
+FREE = {
+    "for _ in range(3000):": "a few hundred machines are enough for the cases that are drawn",
+    "return np.where(w > 1e-9, w, 0)": "then what dies is below 1e-99, and what lives above 1e-4",
 }

@@ -1,7 +1,11 @@
 """Answers to the assignment on l2,p reweighting that are not right, and what they cost.
 
-Each: the code in place of solutions, by grade id, and the hint of each part that is lost.
+Each: the code in place of solutions, by grade id, and the hint of each part that is lost. Then
+answers beside the borders of tolerances, and lines of the grader whose constants are free.
 """
+
+import numpy as np
+from borders import either_side, until
 
 # the right functions, under other names, where another question shall not be lost as well
 RIGHT_STEP = """
@@ -220,4 +224,161 @@ def joint_step(X, labels, n_classes, lam):
             for part in ("below 1", "p is 1", "a column of zeros")
         },
     ),
+}
+
+
+NO_PLANE = "no plane", "one row in two classes"
+LATER = "below 1", "p is 1", "a column of zeros"  # with more than one step
+OTHER_SLOPE = "that is not the slope of this penalty: is it smoothed in the same way?"
+LATER_VALUE = "the first value is right, and a later one is not: which prices has its step?"
+
+
+def one_price_off(prices, place, error):
+    """In one row only, so that it is no factor of them all."""
+    return prices * (1 + error * (np.arange(len(prices)) == place))
+
+
+def negative_share(answer, true, given, error):
+    """A share of nearly zero is below it; what this does to sums and mixtures is as small."""
+    r = answer.copy()
+    r[r.argmin()] = -error
+    return r
+
+
+def other_mixture(answer, true, given, error):
+    """The class has another mixture, of the same sum: one row gives a little to another."""
+    r, own = answer.copy(), np.flatnonzero(given.labels == given.k)
+    gives = own[r[own].argmax()]
+    gaps = abs(given.X[own] - given.X[gives]).max(axis=1)
+    little = error * abs(given.X).max() / gaps.max()
+    r[own[gaps.argmax()]] += little
+    r[gives] -= little
+    return r
+
+
+def penalty(W, given):
+    return (((W**2).sum(axis=1) + given.eps**2) ** (given.p / 2)).sum()
+
+
+def weights_of_another_penalty(answer, true, given, error):
+    """Longer ones, which have the margins too."""
+    W, values = answer
+    target = values[-1] * (1 + error)
+    return until(lambda W: penalty(W, given), W, 2 * W, target), values
+
+
+def one_value_off(answer, place, error):
+    W, values = answer
+    return W, values * (1 + error * (np.arange(len(values)) == place))
+
+
+def a_last_rise(answer, true, given, error):
+    """All values as the first one, but for the last, which is above it."""
+    W, values = answer
+    return one_value_off((W, np.full(len(values), values[0])), len(values) - 1, error)
+
+
+BORDERS = [
+    *either_side(
+        "row_prices",
+        PRICES,
+        1e-6,
+        lambda answer, true, given, error: one_price_off(answer, 0, error),
+        OTHER_SLOPE,
+    ),
+    *either_side(
+        "row_prices",
+        PRICES,
+        1e-6,
+        lambda answer, true, given, error: one_price_off(2 * answer, 0, error),
+        OTHER_SLOPE,
+        within="these prices are right but for a factor that all have in common",
+    ),
+    *either_side(
+        "row_prices",
+        ("lengths", "classes turned"),
+        1e-6,
+        lambda answer, true, given, error: one_price_off(
+            2 * np.linalg.norm(given.W, axis=1) * answer, 0, error
+        ),
+        OTHER_SLOPE,
+        within="that is a slope by the length of a row, and not by its square",
+    ),
+    *either_side(
+        "joint_step",
+        FEASIBLE,
+        1e-4,
+        lambda answer, true, given, error: answer * (1 - error),
+        "a margin is below 1: is it each class against all others?",
+    ),
+    *either_side(
+        "joint_step",
+        FEASIBLE,
+        1e-4,
+        lambda answer, true, given, error: answer * np.sqrt(1 + error),
+        "all margins hold, and less is possible: what does each row cost?",
+    ),
+    *either_side(
+        "certificate",
+        "one row in two classes",
+        1e-6,
+        negative_share,
+        "a share is below 0",
+    ),
+    *either_side(
+        "certificate",
+        NO_PLANE,
+        1e-5,
+        lambda answer, true, given, error: answer * (1 + error),
+        "the shares of the class, or of the others, do not add up to 1",
+    ),
+    *either_side(
+        "certificate",
+        NO_PLANE,
+        1e-5,
+        other_mixture,
+        "the two mixtures are not the same point",
+    ),
+    *either_side(
+        "reweighted_rows",
+        LOOPS,
+        1e-4,
+        lambda answer, true, given, error: (answer[0] * (1 - error), answer[1]),
+        "a margin of the last weights is below 1",
+    ),
+    *either_side(
+        "reweighted_rows",
+        LOOPS,
+        1e-3,
+        lambda answer, true, given, error: one_value_off(answer, 0, error),
+        "the first value is not the penalty after the step with equal prices",
+    ),
+    *either_side(
+        "reweighted_rows",
+        LATER,
+        1e-3,
+        lambda answer, true, given, error: one_value_off(answer, given.steps - 1, -error),
+        LATER_VALUE,
+    ),
+    *either_side(
+        "reweighted_rows",
+        LATER,
+        1e-3,
+        a_last_rise,
+        "the penalty rises in a step, which these prices do not allow",
+        within=LATER_VALUE,
+    ),
+    *either_side(
+        "reweighted_rows",
+        LOOPS,
+        1e-3,
+        weights_of_another_penalty,
+        "the values are right, and the weights are not those of the last one",
+    ),
+]
+FREE = {
+    "shares, distance = nnls(E, goal, maxiter=100 * len(A))": "a limit of iterations, of which "
+    "fewer than three for each row of A are needed",
+    "if distance < 1e-6:  # a mixture of the rows of A is zero": "in every case the distance is "
+    "nothing but rounding, below 1e-14, or more than 0.1",
 }

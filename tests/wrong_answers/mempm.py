@@ -1,7 +1,11 @@
 """Answers to the assignment on unequal bounds that are not right, and what they cost.
 
-Each: the code in place of solutions, by grade id, and the hint of each part that is lost.
+Each: the code in place of solutions, by grade id, and the hint of each part that is lost. Then
+answers beside the borders of tolerances, and lines of the grader whose constants are free.
 """
+
+import numpy as np
+from borders import Near, either_side
 
 WRONG = {
     "kappa in place of beta, the plane in the middle, theta for the other class": (
@@ -138,4 +142,120 @@ def best_weighted(mean1, cov1, mean2, cov2, theta):
             "does your search reach all of it, in small steps of alpha and beta?",
         },
     ),
+}
+
+
+TOO_MUCH = "no plane leaves class 2 so much: what does class 1 need of the distance w'd?"
+OTHER_POINT = (
+    "another point of the frontier is worth more: does your search reach all of it, in small "
+    "steps of alpha and beta?"
+)
+BELOW = "both numbers can be raised: this pair is not on the frontier"
+
+
+def short_for_class_1(answer, true, given, error):
+    """The same w, with an offset that leaves class 1 less than it needs."""
+    w = answer[0] / (answer[0] @ (given.mean1 - given.mean2))
+    need = np.sqrt(given.alpha / (1 - given.alpha) * (w @ given.cov1 @ w))
+    return w, w @ given.mean1 - need + error
+
+
+def all_for_class_2(true, given):
+    """In these cases the best pair has an alpha of zero."""
+    return true / (1 - given.theta)
+
+
+BORDERS = [
+    *either_side(
+        "best_beta",
+        ("both guaranteed", "alpha of zero", "no variance"),
+        1e-4,
+        lambda answer, true, given, error: true + error,
+        TOO_MUCH,
+    ),
+    *either_side(
+        "best_beta",
+        "both guaranteed",
+        1e-4,
+        lambda answer, true, given, error: true - error,
+        "more is possible: is the length of w fixed so that kappa(beta) may be any number?",
+    ),
+    *either_side(
+        "best_beta",
+        "both guaranteed",
+        1e-3,
+        lambda answer, true, given, error: np.sqrt(true / (1 - true)) + error,
+        TOO_MUCH,
+        within="that is the kappa of class 2, and its accuracy is asked for",
+    ),
+    *either_side(
+        "plane_for",
+        ("both guaranteed", "classes swapped"),
+        1e-4,
+        short_for_class_1,
+        "this w would do, but not with this b: what does each class need?",
+    ),
+    *either_side(
+        "best_weighted",
+        "close together",
+        1e-4,
+        lambda answer, true, given, error: (error, all_for_class_2(true, given)),
+        "no plane promises so much to both classes",
+    ),
+    *either_side(
+        "best_weighted",
+        "close together",
+        1e-4,
+        lambda answer, true, given, error: (0, all_for_class_2(true, given) + error),
+        "no plane promises so much to both classes",
+    ),
+    *either_side(
+        "best_weighted",
+        "close together",
+        1e-4,
+        lambda answer, true, given, error: (0, (true - error) / (1 - given.theta)),
+        OTHER_POINT,
+    ),
+    *either_side(
+        "best_weighted",
+        "close together",
+        2e-3,
+        lambda answer, true, given, error: (0, all_for_class_2(true, given) - error),
+        BELOW,
+        within=OTHER_POINT,
+    ),
+    *either_side(
+        "best_weighted",
+        ("far apart", "close together"),
+        1e-4,
+        lambda answer, true, given, error: (0.01, 0.01 + error),
+        BELOW,
+        within="equal bounds are one point of the frontier, and another one is worth more",
+    ),
+    *either_side(
+        "best_weighted",
+        "close together",
+        1e-4,
+        lambda answer, true, given, error: (all_for_class_2(true - error, given), 0),
+        OTHER_POINT,
+        within="theta is the weight of class 1, which alpha belongs to",
+    ),
+    Near(
+        "best_weighted",
+        "far apart",
+        lambda answer, true, given: (1.5, answer[1]),
+        "alpha and beta are accuracies that can be promised",
+    ),
+    Near(
+        "best_weighted",
+        "far apart",
+        lambda answer, true, given: (answer[0], 1.5),
+        "alpha and beta are accuracies that can be promised",
+    ),
+]
+FREE = {
+    "FAR = 30.0  # the logit of a weight that is 1 but for rounding": "farther is rounding as well",
+    "return np.where(parts < 1e-10, 0, parts), vectors.T @ (mean1 - mean2)": "a part is zero but "
+    "for rounding, or much larger",
+    "logits = np.linspace(-FAR, FAR, 60001)": "so small are the steps",
 }

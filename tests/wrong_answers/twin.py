@@ -1,7 +1,11 @@
 """Answers to the assignment on two planes that are not right, and what they cost.
 
-Each: the code in place of solutions, by grade id, and the hint of each part that is lost.
+Each: the code in place of solutions, by grade id, and the hint of each part that is lost. Then
+answers beside the borders of tolerances, and lines of the grader whose constants are free.
 """
+
+import numpy as np
+from borders import Near, either_side, until
 
 PLANE_PARTS = "any", "moved origin", "equal means", "one row each"
 STOPS = "one more flip would lower the value: when may the search stop?"
@@ -135,3 +139,86 @@ def flip_search(A, B, start, c_fit, c_hinge, sigma, share):
         },
     ),
 }
+
+
+WITH_FEATURES = "some features", "classes exchanged", "a useless column"
+SEARCHES = "from nothing", "from everything", "nothing to gain", "dear features"
+
+
+def dearer_offset(answer, true, given, error):
+    """The same weights, with an offset by which the plane costs more."""
+    w, b = answer
+
+    def price(b):
+        near, lacks = abs(given.A @ w + b), np.maximum(0, 1 + given.B @ w + b)
+        return abs(w).sum() + given.c_fit * near.sum() + given.c_hinge * lacks.sum()
+
+    return w, until(price, b, b + 1, true * (1 + error))
+
+
+def one_flip_more(path, place):
+    flipped = np.where(np.arange(path.shape[1]) == place, 1 - path[-1], path[-1])
+    return np.vstack([path, flipped])
+
+
+BORDERS = [
+    *either_side(
+        "plane",
+        PLANE_PARTS,
+        1e-4,
+        dearer_offset,
+        "another plane costs less: which three terms are paid, and is there a square?",
+    ),
+    *either_side(
+        "selection_value",
+        WITH_FEATURES,
+        1e-4,
+        lambda answer, true, given, error: answer * (1 - error),
+        "it costs more: are both planes paid in full, and all features that are on?",
+    ),
+    *either_side(
+        "selection_value",
+        WITH_FEATURES,
+        1e-4,
+        lambda answer, true, given, error: answer * (1 + error),
+        "it costs less: is each plane the best one on the columns that are on?",
+    ),
+    *either_side(
+        "selection_value",
+        "no feature",
+        1e-4,
+        lambda answer, true, given, error: answer * (1 + error),
+        "without features there is an offset left, and rows that pay",
+    ),
+    Near(
+        "selection_value",
+        WITH_FEATURES,
+        lambda answer, true, given: answer - given.sigma * given.chosen.sum(),
+        "how often is a feature paid for?",
+    ),
+    Near(
+        "flip_search",
+        SEARCHES,
+        lambda answer, true, given: (answer[0], answer[0][1:]),
+        "a row for each set on the way is asked for, and the first is the start",
+    ),
+    Near(
+        "flip_search",
+        SEARCHES,
+        lambda answer, true, given: answer / 2,
+        "a feature is on or off: 1 or 0",
+    ),
+    Near(
+        "flip_search",
+        ("from nothing", "from everything", "dear features"),
+        lambda answer, true, given: answer[1:],
+        "the first row should be the start",
+    ),
+    Near(
+        "flip_search",
+        SEARCHES,
+        lambda answer, true, given: one_flip_more(answer, 0),
+        "the value should fall from row to row, with both planes solved anew",
+    ),
+]
+FREE = {}
