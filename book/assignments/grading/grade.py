@@ -203,7 +203,7 @@ def words_to_mark(found, assignments):
                     "most": report.short(manual.points),
                     "rubric": " | ".join(f"({points}) {text}" for points, text in manual.rubric),
                     "own_numbers": numbers,
-                    "answer": one.words.get(manual.grade_id, "")[: report.LONGEST],
+                    "answer": report.shortened(one.words.get(manual.grade_id, "")),
                 }
             )
     return rows

@@ -32,7 +32,7 @@ GRADES = (
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 csv.field_size_limit(2**31 - 1)  # an answer in words is longer than what is usual in a table
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-LONGEST = 8000  # characters of an answer in words
+LONGEST = 30_000  # characters of an answer in words; a spreadsheet's cell holds 32767
 
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -60,6 +60,12 @@ def harmless(text):
 
 def short(number):
     return f"{number:g}"
+
+
+def shortened(answer):
+    """An answer that fits into a cell of a table, and says so where it had to be cut."""
+    more = len(answer) - LONGEST
+    return answer if more <= 0 else f"{answer[:LONGEST]} [... and {more} characters more]"
 
 
 def write_table(file, columns, rows):
@@ -138,7 +144,9 @@ def merge_manual(file, wanted):
             raise ValueError(f"{file} has no column {', '.join(missing)}; put them back")
         columns = told_apart(columns, max(map(len, [columns, *rows])))
         rows = [dict(zip(columns, map(as_written, row), strict=False)) for row in rows]
-        old = {key_of(row): row for row in rows}
+        old = {}
+        for row in rows:
+            old[key_of(row)] = one_of(old.get(key_of(row), row), row)
         file.with_name("manual-before.csv").write_bytes(file.read_bytes())
     merged = {}
     for row in wanted:
@@ -147,7 +155,7 @@ def merge_manual(file, wanted):
         if key in merged:
             # handed in twice: whoever marks sees both
             answer = f"{merged[key]['answer']}\n[also handed in:]\n{row['answer']}"
-            merged[key]["answer"] = answer[:LONGEST]
+            merged[key]["answer"] = shortened(answer)
         else:
             merged[key] = row
     for key, row in merged.items():
@@ -158,6 +166,17 @@ def merge_manual(file, wanted):
     for row in [*merged.values(), *filled.values()]:
         row["points"] = checked_points(row)
     return merged | filled
+
+
+def one_of(first, second):
+    """Of two rows for one answer, the one that is filled in; an error if both are, differently."""
+    marks = [[row.get(name, "").strip() for name in FILLED[:2]] for row in (first, second)]
+    if all(map(any, marks)) and marks[0] != marks[1]:
+        raise ValueError(
+            f"manual.csv, {first['student']}, {first['grade_id']}: two rows with other points or "
+            "comments; keep one"
+        )
+    return second if any(marks[1]) else first
 
 
 def filled_in(old, answer):
@@ -264,6 +283,9 @@ def fill(exported, key, totals, titles, out):
             f"{exported.name} has {columns.count(key)} columns {key!r}; pass --key, one of "
             f"{columns}"
         )
+    # where commas are in numbers, a table is separated by something else
+    points = any(re.fullmatch(r"\s*\d+\.\d+\s*", cell) for row in rows for cell in row)
+    point = "," if separator == ";" and not points else "."
     places, said = {}, []
     for name in sorted({name for _, name in totals}):
         fits = [
@@ -271,11 +293,14 @@ def fill(exported, key, totals, titles, out):
             for place, column in enumerate(columns)
             if (titles[name].lower() in column.lower() or word(name).search(column))
             and column != key
-            and all(is_mark(row[place]) for row in rows)
         ]
-        if len(fits) > 1:
-            said.append(f"several columns fit {name}; a new one is added")
+        others = [columns[at] for at in fits if not all(is_mark(row[at]) for row in rows)]
+        fits = [at for at in fits if columns[at] not in others]
         if len(fits) != 1:
+            why = f"{len(fits)} columns fit {name}"
+            if others:
+                why += f" ({', '.join(others)}: left alone, since not all in it are numbers)"
+            said.append(f"{why}; a new one is added, {titles[name]!r}")
             columns.append(titles[name])
             rows = [[*row, ""] for row in rows]
             fits = [len(columns) - 1]
@@ -283,7 +308,7 @@ def fill(exported, key, totals, titles, out):
     ids = [same(row[columns.index(key)]) for row in rows]
     for (student, name), points in sorted(totals.items()):
         if ids.count(same(student)) == 1:
-            rows[ids.index(same(student))][places[name]] = short(points)
+            rows[ids.index(same(student))][places[name]] = short(points).replace(".", point)
         else:
             times = ids.count(same(student))
             where = f"is {times} times in" if times else "is not in"
