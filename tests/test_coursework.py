@@ -137,6 +137,20 @@ def test_marks_do_not_depend_on_the_seed(name):
         assert lost(given) == {}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_answers_in_words_are_found_without_grade_ids(name):
+    found = nbformat.reads(release.notebook_text(read(name), "student"), as_version=4)
+    wanted = {}
+    for cell in found.cells:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if grade_id in {manual.grade_id for manual in read(name).manual}:
+            wanted[grade_id] = f"About {grade_id}."
+            cell.source = cell.source.replace("YOUR ANSWER HERE", wanted[grade_id])
+        cell.metadata = {}
+    one = hand_in.one(f"ab/{name}.ipynb", nbformat.writes(found).encode(), {name: read(name)}, None)
+    assert len(wanted) == 3 and one.words == wanted
+
+
 # ---------------------------------------------------------------- the graders
 
 

@@ -7,6 +7,8 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from grading.sources import HEAD
+
 LARGEST = 20_000_000  # bytes of a notebook
 LONGEST_CODE = 500_000  # characters, of all code of a notebook
 LONGEST_NAME = 100
@@ -272,8 +274,12 @@ def answers_in_words(blocks, assignment):
     """
     handed_out = {line.strip() for text in assignment.texts for line in text.splitlines()}
     manual = [answer.grade_id for answer in assignment.manual]
+    titles = {answer.title: answer.grade_id for answer in assignment.manual}
     found, last = {grade_id: [] for grade_id in manual}, None
     for grade_id, text, is_code in blocks:
+        # some programs drop the grade ids of a notebook that they save
+        head = HEAD.match(text.strip())
+        grade_id = grade_id or titles.get(head and head[1], "")
         if grade_id in found:
             last = grade_id
         elif is_code and (last is None or grade_id):
