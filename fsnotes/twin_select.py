@@ -40,7 +40,7 @@ class Move(NamedTuple):
 
 
 class FTSVM(TwinClassifier):
-    """The features that both planes of a twin machine pay for: those two planes share a price.
+    """Few features for both planes of a twin machine, each of them paid for once.
 
     (21) of Bai et al. (2014): minimise ``sigma |E| + balance f1 + (1 - balance) f0`` over the set E
     of features and two planes on them, where f1 and f0 are what ``L1TwinSVM`` minimises for the
