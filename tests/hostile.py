@@ -189,7 +189,7 @@ def double(x):
 """
 # what is handed in, marks for `double` and `negative`, and a word of the row, if any
 HOSTILE = {
-    "endless-loop": (answers("while True: pass"), 6, 2, "OutOfTime"),
+    "endless-loop": (answers("while True: pass"), 6, 2, "out of time"),
     "endless-call": (answers(double="def double(x):\n    while True: pass"), 0, 2, ""),
     "endless-for-ever": (answers(ENDLESS), 0, 0, "out of time"),
     "leaves-its-session": (answers(LEAVES), 0, 0, "out of time"),

@@ -135,6 +135,7 @@ def test_feedback_shows_no_output_no_test_and_no_canary(hostile):
             assert strange not in page
     assert "twice as much" in pages["patched.html"]
     assert "an error" in pages["error-names.html"]
+    assert "Your notebook: code cell 1 is out of time" in pages["endless-loop.html"]
 
 
 def test_nothing_is_left_running(hostile):
@@ -289,6 +290,43 @@ def test_two_rows_for_one_answer_lose_no_mark(tmp_path, course):
         graded(folder, course)
 
 
+def test_a_table_with_semicolons_stays_one(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    first, second = table_of(out / "manual.csv")
+    rows = [first | {"points": 2.5}, second]
+    report.write_table(out / "manual.csv", tuple(first), rows, ";")
+    for only in (None, "cd"):
+        rows, _ = graded(folder, course, only=only)
+        assert rows["ab"]["total"] == "10.5" and manual_row(out)["points"] == "2,5"
+        assert table_of(out / "grades.csv")[0]["total"] == "10,5"
+        heads = [file.read_text("utf-8-sig").split(";")[0] for file in out.glob("*.csv")]
+        assert heads == ["student"] * 3
+
+
+def test_who_is_not_graded_yet_gets_no_page(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/fixture.ipynb": answers()})
+    rows, out = graded(folder, course, only="cd")
+    assert rows["ab"]["status"] == "not graded yet"
+    assert [file.name for file in (out / "feedback").iterdir()] == ["cd.html"]
+
+
+def test_another_seed_of_the_assignment_is_noted(tmp_path, course):
+    files = {
+        "ab/fixture.ipynb": answers("ASSIGNMENT_SEED = 4"),
+        "cd/fixture.ipynb": answers("ASSIGNMENT_SEED = 3"),
+    }
+    rows, _ = graded(put(tmp_path / "in", files), course)
+    assert rows["ab"]["notes"] == "ASSIGNMENT_SEED in the notebook is 4, and here 3"
+    assert rows["cd"]["notes"] == ""
+
+
+def test_paragraphs_of_an_answer_stay_apart(tmp_path, course):
+    text = answers().replace('"A reason."', '"First.\\n\\nSecond."')
+    _, out = graded(put(tmp_path / "in", {"ab/fixture.ipynb": text}), course)
+    assert manual_row(out)["answer"] == "First.\n\nSecond."
+
+
 def test_a_long_answer_says_that_it_is_cut(tmp_path, course):
     text = answers().replace('"A reason."', json.dumps("A reason. " * 4000))
     _, out = graded(put(tmp_path / "in", {"ab/fixture.ipynb": text}), course)
@@ -300,6 +338,9 @@ def test_no_answer_is_no_work_to_mark(tmp_path, course):
     rows, out = graded(put(tmp_path / "in", {"ab/fixture.ipynb": text}), course)
     assert manual_row(out)["answer"] == "" and manual_row(out)["points"] == "0"
     assert rows["ab"]["to_mark"] == 0
+    marked_by_hand(out, points="1")
+    assert graded(tmp_path / "in", course)[0]["ab"]["words"] == "1"
+    assert manual_row(out)["comment"] == ""
     put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
     assert graded(tmp_path / "in", course)[0]["ab"]["to_mark"] == 1
 
@@ -470,6 +511,13 @@ def test_marks_are_written_to_nobody_else(tmp_path):
     assert said[1:] == ["emma is 2 times in book.csv"]
 
 
+def test_of_a_mark_in_three_forms_the_number_is_filled_in(tmp_path):
+    exported, out = tmp_path / "book.csv", tmp_path / "out.csv"
+    exported.write_text("id,Fixture (Percentage),Fixture (Real),Fixture (Letter)\nab,,,\n")
+    said = report.fill(exported, "id", {("ab", "fixture"): 2.0}, {"fixture": "A fixture"}, out)
+    assert said == [] and out.read_text("utf-8-sig").splitlines()[1] == "ab,,2,"
+
+
 @pytest.mark.parametrize(
     "table, filled, said",
     [
@@ -479,6 +527,11 @@ def test_marks_are_written_to_nobody_else(tmp_path):
             "id,Fixture (percent)\nab,85 %\n",
             "id,Fixture (percent),A fixture\nab,85 %,2.5\n",
             "0 columns fit fixture (Fixture (percent): left alone, since not all in it are",
+        ),
+        (
+            "id,A fixture\nab,B+\n",
+            "id,A fixture,A fixture (points)\nab,B+,2.5\n",
+            "0 columns fit fixture (A fixture: left alone",
         ),
         (
             "id,Fixture,Fixture (late)\nab,,\n",
@@ -518,6 +571,21 @@ def test_a_course_has_seeds_of_its_own(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["tasks.py", "new-course", str(ROOT / "book" / "new")])
     with pytest.raises(SystemExit, match="public"):
         main()
+
+
+def test_the_archives_of_a_course_are_beside_its_seed(course, tmp_path, monkeypatch, capsys):
+    (course / "ASSIGNMENT_SEED").write_text("77\n")
+    (tmp_path / "fsnotes-1-any.whl").write_bytes(b"")
+    command = ["tasks.py", "assignments", "--overlay", str(course)]
+    command += ["--wheel", str(tmp_path / "fsnotes-1-any.whl")]
+    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setattr(sources, "names", lambda overlay=None: ["fixture"])
+    main()
+    assert f"{course}, with its seed 77" in capsys.readouterr().out
+    with zipfile.ZipFile(course / "assignments-instructor.zip") as archive:
+        texts = {name.partition("/")[2]: archive.read(name).decode() for name in archive.namelist()}
+    assert "ASSIGNMENT_SEED = 77" in texts["source/fixture/fixture.ipynb"]
+    assert "`source/fixture/fixture.ipynb`: A fixture" in texts["README.md"]
 
 
 def test_other_seeds_are_other_cases(fixture):

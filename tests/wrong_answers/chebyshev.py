@@ -5,9 +5,13 @@ answers beside the borders of tolerances, and lines of the grader whose constant
 """
 
 import numpy as np
-from borders import either_side, until
+from borders import Near, either_side, until
 
 from fsnotes.literal import mpm
+
+LESS = "a class has less than its guarantee: is it the root of w'Sw, times kappa?"
+NO_PLANE = "there is no plane with these guarantees, and something is returned"
+NOT_ALPHA = "that depends on kappa, but is not alpha: how is one found from the other?"
 
 WRONG = {
     "the second moment in place of the variance": (
@@ -43,14 +47,28 @@ def two_cones(mean1, cov1, mean2, cov2, alpha, norm):
 """
         },
         {
-            ("two_cones", part): "a class has less than its guarantee: is it the root of w'Sw, "
-            "times kappa?"
+            ("two_cones", part): LESS
             for part in ("Euclidean norm", "sum of absolute values", "classes swapped")
         }
-        | {
-            ("two_cones", "no plane"): "there is no plane with these guarantees, and something is "
-            "returned"
+        | {("two_cones", "no plane"): NO_PLANE},
+    ),
+    "no cone, and an offset by the spreads": (
+        {
+            "two_cones": """
+def two_cones(mean1, cov1, mean2, cov2, alpha, norm):
+    w = cp.Variable(len(mean1))
+    length = [w @ (mean1 - mean2) == 1]
+    cp.Problem(cp.Minimize(cp.norm(w, norm)), length).solve(solver=cp.CLARABEL)
+    w = w.value
+    spreads = [np.sqrt(w @ cov @ w) for cov in (cov1, cov2)]
+    return w, w @ mean1 - spreads[0] / sum(spreads)
+"""
         },
+        {
+            ("two_cones", part): LESS
+            for part in ("Euclidean norm", "sum of absolute values", "classes swapped")
+        }
+        | {("two_cones", "no plane"): NO_PLANE},
     ),
     "kappa in place of alpha, and always the same norm": (
         {
@@ -81,8 +99,7 @@ def largest_alpha(mean1, cov1, mean2, cov2):
             for part in ("Euclidean norm", "classes swapped")
         }
         | {
-            ("largest_alpha", part): "that is kappa, and alpha is asked for"
-            for part in ("any", "classes swapped", "other units")
+            ("largest_alpha", part): NOT_ALPHA for part in ("any", "classes swapped", "other units")
         },
     ),
 }
@@ -132,7 +149,7 @@ BORDERS = [
         NORMS,
         1e-4,
         less_of_its_guarantee,
-        "a class has less than its guarantee: is it the root of w'Sw, times kappa?",
+        LESS,
     ),
     *either_side(
         "two_cones",
@@ -158,10 +175,17 @@ BORDERS = [
     *either_side(
         "largest_alpha",
         "any",
-        1e-4,
+        1e-5,
         lambda answer, true, given, error: np.sqrt(true / (1 - true)) + error,
         "no plane guarantees as much to both classes",
-        within="that is kappa, and alpha is asked for",
+        within=NOT_ALPHA,
     ),
+    Near(
+        "largest_alpha",
+        "any",
+        lambda answer, true, given: 1 / (1 + np.sqrt((1 - true) / true)),
+        NOT_ALPHA,
+    ),
+    Near("largest_alpha", "any", lambda answer, true, given: 1 - true, NOT_ALPHA),
 ]
 FREE = {}

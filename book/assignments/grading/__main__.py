@@ -57,11 +57,16 @@ def assignments(arguments):
     """Write the archives for students and instructors."""
     from grading import release
 
-    seed = assignment_seed(arguments.overlay)
-    found = [sources.read(n, arguments.overlay, seed) for n in sources.names(arguments.overlay)]
+    overlay, seed = arguments.overlay, assignment_seed(arguments.overlay)
+    if overlay is None:
+        print("The public assignments, with the public seed; for a course pass --overlay DIR:")
+    else:
+        which = "the public seed" if seed is None else f"its seed {seed}"
+        print(f"The assignments of {overlay}, with {which}:")
+    found = [sources.read(n, overlay, seed) for n in sources.names(overlay)]
     version = arguments.wheel.name.split("-")[1]
     for kind in release.SECTIONS:
-        file = Path(arguments.out) / f"assignments-{kind}.zip"
+        file = Path(arguments.out or overlay or "dist") / f"assignments-{kind}.zip"
         release.archive(file, kind, found, arguments.wheel, version)
         print(f"  {file}  {file.stat().st_size / 1e6:.1f} MB")
 
@@ -126,7 +131,7 @@ def parser():
     one.set_defaults(function=new_course)
     one = commands.add_parser("assignments", help=assignments.__doc__)
     one.add_argument("--overlay", metavar="DIR", help="a course made by new-course")
-    one.add_argument("--out", default="dist", metavar="DIR", help="where to write, default dist")
+    one.add_argument("--out", metavar="DIR", help="where to write, default the course, or dist")
     one.add_argument("--wheel", type=Path, help=argparse.SUPPRESS)
     one.set_defaults(function=assignments)
     one = commands.add_parser("grade", help=run_grade.__doc__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from grading import report
-from grading.collect import LEVELS, best_level, collected, plain
+from grading.collect import CELL_SECONDS, CELLS_SECONDS, LEVELS, best_level, collected, plain
 from grading.compare import marks
 from grading.hand_in import handed_in, same
 from grading.sources import ROOT, names, read
@@ -18,6 +18,10 @@ MEANINGS = {
     "limits": "limits of time, memory and processes; it can read your files and use the network",
     "time": "a limit of time; it can do what you can do",
 }
+
+
+OUT_OF_TIME = f"is out of time ({CELL_SECONDS} s for one, {CELLS_SECONDS} s for all)"
+ENDED = {"time": "stopped: out of time", "output": "stopped: too much output"}
 
 
 class Refused(Exception):
@@ -127,7 +131,8 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
     columns = dict.fromkeys(
         (*report.MANUAL, *report.FILLED, *(n for r in manual.values() for n in r))
     )
-    report.write_table(out / "manual.csv", tuple(columns), list(manual.values()))
+    separator = report.separator_of(out / "manual.csv")
+    report.write_table(out / "manual.csv", tuple(columns), list(manual.values()), separator)
     nobody = [row for k, row in manual.items() if k not in handed_in_keys]
     if nobody:
         print(f"{len(nobody)} marked rows of manual.csv belong to nothing that was handed in:")
@@ -157,9 +162,9 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
             given = marks(assignments[a], drawn[a], truths[a], result)
             row, entry = marked(one, assignments[a], given, result, manual)
             rows.append(row)
-        if one.student:
+        if one.student and (one.problem or result is not None):
             pages.setdefault(one.student, []).append(entry)
-    report.write_table(out / "grades.csv", report.GRADES, rows)
+    report.write_table(out / "grades.csv", report.GRADES, rows, separator)
     for student, entries in pages.items():
         file = out / "feedback" / report.file_name(student)
         file.write_text(report.feedback(student, entries), encoding="utf-8")
@@ -170,8 +175,11 @@ def grades_before(file):
     """Rows of the table that an earlier run wrote, by file."""
     if not file.is_file():
         return {}
-    rows, columns, _ = report.read_table(file)
+    rows, columns, separator = report.read_table(file)
     rows = [dict(zip(columns, map(report.as_written, row), strict=False)) for row in rows]
+    if separator == ";":
+        numbers = [name for name in columns if name.startswith(("code", "words", "total", "most"))]
+        rows = [row | {name: row[name].replace(",", ".") for name in numbers} for row in rows]
     for row in rows:
         row["to_mark"] = int(row["to_mark"] or 0)
     return {row["file"]: row for row in rows}
@@ -234,14 +242,13 @@ def marked(one, assignment, given, result, manual):
         words += points or 0
         lines.append(("in words", answer.title, points, answer.points, row["comment"]))
     code_most = sum(q.worth for q in assignment.questions.values())
-    notes = list(one.notes)
+    told = []
     if result["ended"]:
-        notes.append(
-            {"time": "stopped: out of time", "output": "stopped: too much output"}.get(
-                result["ended"], "it ended Python before its end"
-            )
-        )
-    notes += [f"code cell {place} raises {error}" for place, error in result["errors"].items()]
+        told.append(ENDED.get(result["ended"], "it ended Python before its end"))
+    told += [
+        f"code cell {int(place) + 1} {OUT_OF_TIME if error == 'OutOfTime' else f'raises {error}'}"
+        for place, error in result["errors"].items()
+    ]
     row = {
         "student": one.student,
         "assignment": one.assignment,
@@ -256,7 +263,7 @@ def marked(one, assignment, given, result, manual):
         "most": report.short(assignment.worth),
         "to_mark": to_mark,
         "flags": " ".join(f"calls {name}" for name in result["flags"]),
-        "notes": "; ".join(notes),
+        "notes": "; ".join([*one.notes, *told]),
         "detail": "; ".join(
             f"{q}: {report.short(sum(parts.values()))}" for q, parts in given.points.items()
         ),
@@ -266,6 +273,7 @@ def marked(one, assignment, given, result, manual):
         "twice": row["status"] != "graded",
         "title": assignment.title,
         "problem": "",
+        "told": told,
         "lines": lines,
         "total": given.total + words,
         "most": assignment.worth,

@@ -7,7 +7,7 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from grading.sources import HEAD
+from grading.sources import HEAD, seed_in
 
 LARGEST = 20_000_000  # bytes of a notebook
 LONGEST_CODE = 500_000  # characters, of all code of a notebook
@@ -175,6 +175,9 @@ def one(name, content, assignments, pattern):
         problem, blocks = problem or f"more than {LONGEST_CODE // 1000} kB of code", []
     cells, words = [], {}
     if assignment and not problem:
+        seed, wanted = seed_in(source for _, source, _ in blocks), assignments[assignment].seed
+        if seed and seed != wanted:
+            notes.append(f"ASSIGNMENT_SEED in the notebook is {seed[:20]}, and here {wanted}")
         words = answers_in_words(blocks, assignments[assignment])
         # an answer in words may have become code
         cells = [
@@ -284,9 +287,12 @@ def answers_in_words(blocks, assignment):
             last = grade_id
         elif is_code and (last is None or grade_id):
             continue
-        own = [line for line in text.splitlines() if line.strip() not in handed_out]
-        if own and manual:
-            found[last or manual[0]].append("\n".join(own).strip())
+        own = [
+            line for line in text.splitlines() if not line.strip() or line.strip() not in handed_out
+        ]
+        answer = re.sub(r"\n{3,}", "\n\n", "\n".join(own)).strip()
+        if answer and manual:
+            found[last or manual[0]].append(answer)
     return {grade_id: "\n\n".join(parts) for grade_id, parts in found.items()}
 
 

@@ -48,7 +48,7 @@ README = """# Assignments of Feature Selection Notes
 
 Set up, in this folder, once:
 
-    python -m venv .venv
+    python3 -m venv .venv
     .venv/bin/python -m pip install "{wheel}[coursework]"      (Windows: .venv\\Scripts\\python)
     .venv/bin/python check_setup.py
 
@@ -96,16 +96,16 @@ def archive(file, kind, assignments, wheel, version):
     wheel : Path
     version : str
     """
-    listing = "\n".join(f"- `{a.name}.ipynb`: {a.title}" for a in assignments)
+    # as nbgrader lays out a course, for instructors
+    folder = "source/{0}/" if kind == "instructor" else ""
+    files = {f"{folder.format(a.name)}{a.name}.ipynb": a for a in assignments}
+    listing = "\n".join(f"- `{file}`: {a.title}" for file, a in files.items())
     readme = README if kind == "student" else INSTRUCTOR
     texts = {
         "README.md": readme.format(wheel=wheel.name, listing=listing),
         "check_setup.py": CHECK_SETUP.format(version=version, wheel=wheel.name),
     }
-    for assignment in assignments:
-        # as nbgrader lays out a course, for instructors
-        folder = f"source/{assignment.name}/" if kind == "instructor" else ""
-        texts[f"{folder}{assignment.name}.ipynb"] = notebook_text(assignment, kind)
+    texts |= {file: notebook_text(a, kind) for file, a in files.items()}
     contents = {name: text.encode() for name, text in texts.items()}
     contents[wheel.name] = wheel.read_bytes()
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -68,15 +68,26 @@ def shortened(answer):
     return answer if more <= 0 else f"{answer[:LONGEST]} [... and {more} characters more]"
 
 
-def write_table(file, columns, rows):
-    """Write a table, in whole or not at all."""
+def write_table(file, columns, rows, separator=","):
+    """Write a table, in whole or not at all; where semicolons separate, numbers have commas."""
+
+    def cell(value):
+        text = harmless(value)
+        is_number = separator == ";" and re.fullmatch(r"\d+\.\d+", text)
+        return text.replace(".", ",") if is_number else text
+
     text = io.StringIO()
-    table = csv.DictWriter(text, columns, extrasaction="ignore")
+    table = csv.DictWriter(text, columns, extrasaction="ignore", delimiter=separator)
     table.writeheader()
-    table.writerows({key: harmless(value) for key, value in row.items()} for row in rows)
+    table.writerows({key: cell(value) for key, value in row.items()} for row in rows)
     scratch = file.with_name(file.name + ".new")
     scratch.write_text(text.getvalue(), encoding="utf-8-sig", newline="")
     scratch.replace(file)
+
+
+def separator_of(file):
+    """What a table is separated by that a spreadsheet may have saved; a comma if there is none."""
+    return read_table(file)[2] if file.is_file() else ","
 
 
 def read_table(file):
@@ -182,6 +193,8 @@ def one_of(first, second):
 def filled_in(old, answer):
     """What a person has filled in, unless the answer is another one by now."""
     points, comment, earlier = (old.get(name, "").strip() for name in FILLED)
+    if comment == NO_ANSWER and points not in ("", "0"):
+        comment = ""
     if not points and not answer:
         return {"points": "0", "comment": comment or NO_ANSWER, "earlier": earlier}
     if points and "answer" in old and essence(old["answer"]) != essence(answer):
@@ -223,7 +236,8 @@ def feedback(student, entries):
     ----------
     student : str
     entries : list of dict
-        With the title of an assignment, its lines of code and of words, and its total.
+        With the title of an assignment, what happened to the notebook, its lines of code and of
+        words, and its total.
     """
     body = []
     for entry in entries:
@@ -233,6 +247,7 @@ def feedback(student, entries):
             continue
         if entry["twice"]:
             body.append(f"<p>Handed in more than once; this is {html.escape(entry['file'])}.</p>")
+        body += [f"<p>Your notebook: {html.escape(line)}.</p>" for line in entry["told"]]
         open_ = "" if entry["whole"] else ", so far"
         body.append(f"<p>{short(entry['total'])} of {short(entry['most'])} points{open_}.</p>")
         body.append("<table><tr><th>Task<th>Part<th>Points<th>Hint or comment</tr>")
@@ -296,12 +311,15 @@ def fill(exported, key, totals, titles, out):
         ]
         others = [columns[at] for at in fits if not all(is_mark(row[at]) for row in rows)]
         fits = [at for at in fits if columns[at] not in others]
+        # one platform exports each mark as a number, as a share and as a letter
+        fits = [at for at in fits if columns[at].endswith("(Real)")][:1] or fits
         if len(fits) != 1:
             why = f"{len(fits)} columns fit {name}"
             if others:
                 why += f" ({', '.join(others)}: left alone, since not all in it are numbers)"
-            said.append(f"{why}; a new one is added, {titles[name]!r}")
-            columns.append(titles[name])
+            head = titles[name] if titles[name] not in columns else f"{titles[name]} (points)"
+            columns.append(head)
+            said.append(f"{why}; a new one is added, {head!r}")
             rows = [[*row, ""] for row in rows]
             fits = [len(columns) - 1]
         places[name] = fits[0]
@@ -312,7 +330,7 @@ def fill(exported, key, totals, titles, out):
         else:
             times = ids.count(same(student))
             where = f"is {times} times in" if times else "is not in"
-            said.append(f"{student} {where} {exported.name}")
+            said += [line for line in [f"{student} {where} {exported.name}"] if line not in said]
     text = io.StringIO()
     csv.writer(text, delimiter=separator).writerows([columns, *rows])
     Path(out).write_text(text.getvalue(), encoding="utf-8-sig", newline="")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "book" / "assignments"
 CANARY = "canary" + "-5c1e9a7d"  # stands in every solution and hidden mark, and nowhere else
 HIDDEN = re.compile(r"### BEGIN HIDDEN TESTS\n(.*?)\n### END HIDDEN TESTS", re.S)
-SEED = re.compile(r"^ASSIGNMENT_SEED = \d+$", re.M)
+SEED = re.compile(r"^ASSIGNMENT_SEED *= *(\d+)", re.M)
 HEAD = re.compile(r"\*\*(.+?) \(\d+ marks\)")
 RUBRIC = re.compile(r"^- \((\d+)\) (.*(?:\n  .*)*)", re.M)
 
@@ -57,6 +57,11 @@ class Assignment:
     own_numbers: object = field(repr=False)
 
     @functools.cached_property
+    def seed(self):
+        """What ASSIGNMENT_SEED is, as text; empty if there is none."""
+        return seed_in(cell.source for cell in self.notebook.cells)
+
+    @functools.cached_property
     def texts(self):
         """Sources of the cells of the student version."""
         return [cell.source for cell in student_version(self).cells]
@@ -65,6 +70,10 @@ class Assignment:
     def worth(self):
         marks = [q.worth for q in self.questions.values()] + [m.points for m in self.manual]
         return sum(marks)
+
+
+def seed_in(texts):
+    return next((found[1] for text in texts if (found := SEED.search(text))), "")
 
 
 def names(overlay=None):
