@@ -137,7 +137,7 @@ def isolet():
 def comparisons(quick):
     if quick:
         return [
-            one_step((78, 2400, 10), 500, 1),
+            one_step((78, 800, 10), 500, 1),
             in_products((78, 2400, 10), 9),
             at_p_1((40, 200, 4), 2, 3),
         ]

@@ -21,9 +21,12 @@ import jupytext
 import jupytext.config
 import matplotlib.pyplot
 import nbformat
+import numpy as np
 import pytest
 from conftest import ROOT, SHARE, SITE, wanted
 from threadpoolctl import threadpool_limits
+
+from fsnotes.experiments import Results
 
 NOTEBOOKS = sorted(
     path.stem
@@ -305,9 +308,20 @@ def test_slips_that_go_unnoticed_are_reported():
     }
 
 
+def finished(space):
+    for value in space.values():
+        is_grid = isinstance(value, np.ndarray) and value.dtype == object
+        for one in value.flat if is_grid else value if isinstance(value, list) else [value]:
+            if isinstance(one, matplotlib.artist.Artist | Results):
+                yield one
+
+
 def keep(space):
-    """A copy of what cells have made so far, for a run must not change the next one's data."""
-    copies, memo = {}, {}
+    """A copy of what cells have made so far, for a run must not change the next one's data.
+
+    But for figures and stored results, which no cell changes and which take longest to copy.
+    """
+    copies, memo = {}, {id(one): one for one in finished(space)}
     for name, value in space.items():
         try:
             copies[name] = copy.deepcopy(value, memo)
