@@ -588,6 +588,29 @@ def test_the_archives_of_a_course_are_beside_its_seed(course, tmp_path, monkeypa
     assert "`source/fixture/fixture.ipynb`: A fixture" in texts["README.md"]
 
 
+def test_the_command_grades_a_course_into_its_folder(course, tmp_path, monkeypatch, capsys):
+    (course / "GRADING_SEED").write_text("5\n")
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/else.ipynb": "no json"})
+    (tmp_path / "book.csv").write_text("id,Fixture\nab,\n")
+    command = ["tasks.py", "grade", str(folder), "--overlay", str(course), "--isolation", LEVEL]
+    command += ["--fill", str(tmp_path / "book.csv"), "--key", "id"]
+    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setattr("grading.grade.names", lambda overlay=None: ["fixture"])
+    main()
+    said = capsys.readouterr().out
+    assert "1 graded, 1 not; 1 answers to mark by hand" in said
+    assert "without answers that are still to be marked: ab" in said
+    out = course / "grades"
+    assert table_of(out / "book-filled.csv") == [{"id": "ab", "Fixture": "8"}]
+    assert [row["status"].split(":")[0] for row in table_of(out / "grades.csv")] == [
+        "graded",
+        "not a notebook",
+    ]
+    monkeypatch.setattr(sys, "argv", command[:-2])
+    with pytest.raises(SystemExit, match="belong together"):
+        main()
+
+
 def test_other_seeds_are_other_cases(fixture):
     question = fixture.questions["double"]
     first, same, other = (question.drawn(seed)[0][1]["x"] for seed in (1, 1, 2))

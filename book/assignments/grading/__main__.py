@@ -81,7 +81,7 @@ def run_grade(arguments):
         )
     if (arguments.fill is None) != (arguments.key is None):
         raise Refused("--fill EXPORTED.csv and --key COLUMN belong together")
-    out = Path(arguments.out)
+    out = Path(arguments.out or Path(overlay or "", "grades"))
     rows = grade(
         arguments.submissions,
         seed_of(arguments.seed or Path(overlay) / "GRADING_SEED"),
@@ -139,7 +139,7 @@ def parser():
     one.add_argument("--overlay", metavar="DIR", help="a course made by new-course")
     one.add_argument("--seed", metavar="FILE", help="the grading seed, where there is no course")
     one.add_argument(
-        "--out", default="grades", metavar="DIR", help="where to write, default grades"
+        "--out", metavar="DIR", help="where to write, default the folder grades of the course"
     )
     one.add_argument("--only", metavar="ID", help="run this student alone; others as they were")
     one.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks at a time")
