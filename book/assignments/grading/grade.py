@@ -245,10 +245,12 @@ def marked(one, assignment, given, result, manual):
     told = []
     if result["ended"]:
         told.append(ENDED.get(result["ended"], "it ended Python before its end"))
-    told += [
-        f"code cell {int(place) + 1} {OUT_OF_TIME if error == 'OutOfTime' else f'raises {error}'}"
-        for place, error in result["errors"].items()
-    ]
+    for place, error in result["errors"].items():
+        grade_id = one.cells[int(place)][0]
+        cell = f"code cell {int(place) + 1}" + (
+            f" ({grade_id})" if grade_id in assignment.questions else ""
+        )
+        told.append(f"{cell} {OUT_OF_TIME if error == 'OutOfTime' else f'raises {error}'}")
     row = {
         "student": one.student,
         "assignment": one.assignment,

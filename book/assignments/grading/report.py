@@ -3,6 +3,8 @@
 import csv
 import html
 import io
+import itertools
+import operator
 import re
 from pathlib import Path
 
@@ -36,13 +38,14 @@ LONGEST = 30_000  # characters of an answer in words; a spreadsheet's cell holds
 
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title>
+<link rel="icon" href="data:,"><title>{title}</title>
 <style>
   :root {{ color-scheme: light dark; }}
   body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem;
          margin: 2rem auto; padding: 0 1rem; }}
-  table {{ border-collapse: collapse; width: 100%; }}
-  th, td {{ text-align: left; padding: .3rem .6rem; vertical-align: top;
+  table {{ border-collapse: collapse; width: 100%; overflow-wrap: break-word; }}
+  th[colspan] {{ padding-top: 1.2rem; }}
+  th, td {{ text-align: left; padding: .3rem .4rem; vertical-align: top;
             border-bottom: 1px solid #8888; }}
   td.points {{ text-align: right; white-space: nowrap; }}
 </style>
@@ -247,14 +250,17 @@ def feedback(student, entries):
             continue
         if entry["twice"]:
             body.append(f"<p>Handed in more than once; this is {html.escape(entry['file'])}.</p>")
-        body += [f"<p>Your notebook: {html.escape(line)}.</p>" for line in entry["told"]]
+        if entry["told"]:
+            body.append(f"<p>Your notebook: {html.escape('; '.join(entry['told']))}.</p>")
         open_ = "" if entry["whole"] else ", so far"
         body.append(f"<p>{short(entry['total'])} of {short(entry['most'])} points{open_}.</p>")
-        body.append("<table><tr><th>Task<th>Part<th>Points<th>Hint or comment</tr>")
-        for task, part, points, most, hint in entry["lines"]:
-            given = "not yet" if points is None else f"{short(points)} of {short(most)}"
-            cells = "".join(f"<td>{html.escape(text)}" for text in (task, part))
-            body.append(f'<tr>{cells}<td class="points">{given}<td>{html.escape(hint)}</tr>')
+        body.append("<table><tr><th>Part<th>Points<th>Hint or comment</tr>")
+        for task, lines in itertools.groupby(entry["lines"], operator.itemgetter(0)):
+            body.append(f'<tr><th colspan="3">{html.escape(task)}</tr>')
+            for _, part, points, most, hint in lines:
+                given = "not yet" if points is None else f"{short(points)} of {short(most)}"
+                cells = html.escape(part), f'<td class="points">{given}', html.escape(hint)
+                body.append("<tr><td>{}{}<td>{}</tr>".format(*cells))
         body.append("</table>")
     return PAGE.format(title=f"Marks of {html.escape(student)}", body="\n".join(body))
 
