@@ -9,7 +9,10 @@ from borders import Near, either_side, until
 
 from fsnotes.literal import mpm
 
-LESS = "a class has less than its guarantee: is it the root of w'Sw, times kappa?"
+LESS = (
+    "a class has less than its guarantee: is the length of w fixed, and is it the root of w'Sw, "
+    "times kappa?"
+)
 NO_PLANE = "there is no plane with these guarantees, and something is returned"
 NOT_ALPHA = "that depends on kappa, but is not alpha: how is one found from the other?"
 
@@ -29,6 +32,21 @@ def worst_case(w, b, mean, cov):
             ("worst_case", "wrong side"): "with the mean on the wrong side, what can a "
             "distribution do with all its mass?",
             ("worst_case", "no variance"): "where w'x does not vary, it equals w'mean always",
+        },
+    ),
+    "no variance, and no look at the side": (
+        {
+            "worst_case": """
+def worst_case(w, b, mean, cov):
+    d, s = w @ mean - b, w @ cov @ w
+    if s == 0:
+        return 1.0
+    return d**2 / (d**2 + s) if d > 0 else 0.0
+"""
+        },
+        {
+            ("worst_case", "no variance"): "with the mean on the wrong side, what can a "
+            "distribution do with all its mass?"
         },
     ),
     "alpha in place of kappa, so that the guarantees are too weak": (
@@ -158,6 +176,24 @@ BORDERS = [
         longer,
         "the guarantees hold, and another plane has a smaller norm of w",
     ),
+    Near(
+        "two_cones",
+        NORMS,
+        lambda answer, true, given: (0 * answer[0], answer[1]),
+        "this w is zero, or does not tell the means apart: is its length fixed?",
+    ),
+    Near(
+        "two_cones",
+        NORMS,
+        lambda answer, true, given: (-answer[0], -answer[1]),
+        "class 1 should lie where w'x >= b",
+    ),
+    Near(
+        "two_cones",
+        NORMS,
+        lambda answer, true, given: (answer[0], -answer[1]),
+        "the plane should be w'x = b, and here it is w'x = -b",
+    ),
     *either_side(
         "largest_alpha",
         ("any", "other units"),
@@ -170,7 +206,7 @@ BORDERS = [
         ("any", "other units"),
         1e-5,
         lambda answer, true, given, error: answer - error,
-        "more is possible: do not fix b before both constraints are added",
+        "more is possible: is b free, and any search fine enough?",
     ),
     *either_side(
         "largest_alpha",
@@ -187,5 +223,6 @@ BORDERS = [
         NOT_ALPHA,
     ),
     Near("largest_alpha", "any", lambda answer, true, given: 1 - true, NOT_ALPHA),
+    Near("largest_alpha", "any", lambda answer, true, given: true / (1 - true), NOT_ALPHA),
 ]
 FREE = {}

@@ -151,6 +151,11 @@ def tangent(w, alpha):
     return alpha * np.sign(w) * -np.expm1(-alpha * abs(w))
 
 
+def careless(given):
+    """Prices that have lost their last digits."""
+    return 1 - np.exp(-given.alpha * abs(given.w))
+
+
 def least_in_F(up, down, given, kappa=None):
     """The point of F with the least up'max(u, 0) + down'max(-u, 0)."""
     u = cp.Variable(len(given.gap))
@@ -210,6 +215,24 @@ def gain_of_the_last(answer, given):
 
 
 BORDERS = [
+    Near(
+        "surrogate",
+        "tiny weights",
+        lambda answer, true, given: (0.0, 0 * given.w),
+        VALUE,
+    ),
+    Near(
+        "dca_step",
+        POINTS,
+        lambda answer, true, given: None,
+        "F has a point, and None is returned",
+    ),
+    Near(
+        "descend",
+        "at rest",
+        lambda answer, true, given: [],
+        "the first row should be the start, which was passed in",
+    ),
     *either_side(
         "surrogate",
         WEIGHTS,
@@ -220,8 +243,8 @@ BORDERS = [
     *either_side(
         "surrogate",
         "tiny weights",
-        1e-9,
-        lambda answer, true, given, error: (answer[0] + error, answer[1]),
+        1e-15,
+        lambda answer, true, given, error: (np.sum(careless(given)) + error, answer[1]),
         VALUE,
         within="the value is nearly right: which digits does 1 - exp(-x) lose?",
     ),
@@ -254,8 +277,11 @@ BORDERS = [
     *either_side(
         "surrogate",
         "tiny weights",
-        1e-9,
-        lambda answer, true, given, error: (answer[0], answer[1] + error),
+        1e-15,
+        lambda answer, true, given, error: (
+            answer[0],
+            given.alpha * np.sign(given.w) * careless(given) + error,
+        ),
         GRADIENT,
         within="the gradient is nearly right: which digits does 1 - exp(-x) lose?",
     ),

@@ -54,7 +54,12 @@ def best_weighted(mean1, cov1, mean2, cov2, theta):
         }
         | {
             ("best_weighted", part): "theta is the weight of class 1, which alpha belongs to"
-            for part in ("far apart", "close together", "classes swapped")
+            for part in (
+                "far apart",
+                "close together",
+                "an end beside a hill",
+                "classes swapped",
+            )
         },
     ),
     "nothing taken from the distance for class 1, the line between the means, equal bounds": (
@@ -109,7 +114,13 @@ def best_weighted(mean1, cov1, mean2, cov2, theta):
         | {
             ("best_weighted", part): "equal bounds are one point of the frontier, and another one "
             "is worth more"
-            for part in ("far apart", "close together", "classes swapped", "one class narrow")
+            for part in (
+                "far apart",
+                "close together",
+                "an end beside a hill",
+                "classes swapped",
+                "one class narrow",
+            )
         },
     ),
     "covariances that must be regular, and even steps of m": (
@@ -142,6 +153,32 @@ def best_weighted(mean1, cov1, mean2, cov2, theta):
             "does your search reach all of it, in small steps of alpha and beta?",
         },
     ),
+    "one climb from the middle": (
+        {
+            "best_weighted": """
+def best_weighted(mean1, cov1, mean2, cov2, theta):
+    from scipy.optimize import minimize_scalar
+
+    def pair(m):
+        w = np.linalg.solve(m * cov1 + (1 - m) * cov2, mean1 - mean2)
+        squares = np.array([m**2 * (w @ cov1 @ w), (1 - m) ** 2 * (w @ cov2 @ w)])
+        return squares / (1 + squares)
+
+    found = minimize_scalar(
+        lambda m: -pair(m) @ [theta, 1 - theta], bounds=(0, 1), method="bounded"
+    )
+    return pair(found.x)
+""",
+        },
+        {
+            (
+                "best_weighted",
+                part,
+            ): "another point of the frontier is worth more: does your search "
+            "reach all of it, in small steps of alpha and beta?"
+            for part in ("an end beside a hill", "classes swapped")
+        },
+    ),
 }
 
 
@@ -166,6 +203,18 @@ def all_for_class_2(true, given):
 
 
 BORDERS = [
+    Near(
+        "plane_for",
+        "both guaranteed",
+        lambda answer, true, given: (0 * answer[0], answer[1]),
+        "this w is zero, or does not tell the means apart: is its length fixed?",
+    ),
+    Near(
+        "plane_for",
+        "both guaranteed",
+        lambda answer, true, given: (-answer[0], answer[1]),
+        "class 1 should lie where w'x >= b",
+    ),
     *either_side(
         "best_beta",
         ("both guaranteed", "alpha of zero", "no variance"),
@@ -178,7 +227,7 @@ BORDERS = [
         "both guaranteed",
         1e-4,
         lambda answer, true, given, error: true - error,
-        "more is possible: is the length of w fixed so that kappa(beta) may be any number?",
+        "more is possible: may w have any direction, and kappa(beta) any size?",
     ),
     *either_side(
         "best_beta",
@@ -257,5 +306,5 @@ FREE = {
     "FAR = 30.0  # the logit of a weight that is 1 but for rounding": "farther is rounding as well",
     "return np.where(parts < 1e-10, 0, parts), vectors.T @ (mean1 - mean2)": "a part is zero but "
     "for rounding, or much larger",
-    "logits = np.linspace(-FAR, FAR, 60001)": "so small are the steps",
+    "LOGITS = np.linspace(-FAR, FAR, 60001)": "so small are the steps",
 }
