@@ -118,7 +118,7 @@ def reweighted(X, y, C, p, floor, steps):
         }
         | {
             ("reweighted", part): "the right features with other weights: count the machines, and "
-            "their prices"
+            "is each exact?"
             for part in ("other powers", "few machines")
         },
     ),
@@ -157,10 +157,34 @@ def ends(m, k, C, p):
         },
         {
             ("ends", part): "a weight is declared alive that dies: where does the first machine "
-            "leave it?"
+            "leave it, and where do all?"
             for part in ("logarithm", "below 1")
         }
         | {("ends", "p is 1"): "it raises ZeroDivisionError"},
+    ),
+    "the last weights as they are, and a hundred machines in place of a formula": (
+        {
+            "reweighted": """
+def reweighted(X, y, C, p, floor, steps):
+    lam = np.ones(X.shape[1])
+    for _ in range(steps):
+        w, b = weighted_step(X, y, C, lam)
+        lam = prices(w, p, floor)
+    return w, b
+""",
+            "ends": """
+def ends(m, k, C, p):
+    w = np.ones(len(m))
+    for _ in range(100):
+        w = np.minimum(1 / m, C * k * m * w ** (2 - p))
+    return w
+""",
+        },
+        {
+            ("reweighted", "logarithm"): "a small weight of the last machine is not set to zero",
+            ("ends", "p is 1"): "a weight is declared alive that dies: where does the first "
+            "machine leave it, and where do all?",
+        },
     ),
     "by hand, where every weight can die": (
         {
@@ -270,7 +294,7 @@ BORDERS = [
         KEPT,
         1e-3,
         one_weight_more,
-        "the right features with other weights: count the machines, and their prices",
+        "the right features with other weights: count the machines, and is each exact?",
     ),
     *either_side(
         "reweighted",
@@ -278,6 +302,18 @@ BORDERS = [
         1e-3,
         worse_offset,
         "the weights are right, and the offset is not that of the last machine",
+    ),
+    Near(
+        "prices",
+        "dead weights",
+        lambda answer, true, given: np.where(np.isinf(answer), -np.inf, answer),
+        "a price is above 0",
+    ),
+    Near(
+        "prices",
+        PRICES,
+        lambda answer, true, given: changed(answer, 0, np.inf),
+        "a weight above the floor has an infinite price",
     ),
     Near(
         "reweighted",
@@ -297,7 +333,7 @@ BORDERS = [
         ("logarithm", "below 1", "p is 1"),
         1e-6,
         lambda answer, true, given, error: np.where(true == 0, error, answer),
-        "a weight is declared alive that dies: where does the first machine leave it?",
+        "a weight is declared alive that dies: where does the first machine leave it, and where do all?",
     ),
     Near(
         "ends",
@@ -307,6 +343,7 @@ BORDERS = [
     ),
 ]
 FREE = {
-    "for _ in range(3000):": "a few hundred machines are enough for the cases that are drawn",
+    "for _ in range(300):": "so many machines are enough for the cases that are drawn",
+    "w = (C * k * m) ** 1e6": "so many machines are enough beside borders 1e-4 away",
     "return np.where(w > 1e-9, w, 0)": "then what dies is below 1e-99, and what lives above 1e-4",
 }
