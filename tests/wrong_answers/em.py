@@ -333,7 +333,8 @@ BORDERS = [
         ("logarithm", "below 1", "p is 1"),
         1e-6,
         lambda answer, true, given, error: np.where(true == 0, error, answer),
-        "a weight is declared alive that dies: where does the first machine leave it, and where do all?",
+        "a weight is declared alive that dies: where does the first machine leave it, and where do "
+        "all?",
     ),
     Near(
         "ends",

@@ -203,7 +203,7 @@ def joint_step(X, labels, n_classes, lam):
         }
         | {
             ("joint_step", part): "all margins hold, and less is possible: what does each row cost?"
-            for part in ("own prices", "dear biases")
+            for part in ("own prices", "dear biases", "a class without rows")
         }
         | {
             ("reweighted_rows", part): "the first value is not the penalty after the step with "

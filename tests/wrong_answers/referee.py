@@ -211,6 +211,4 @@ BORDERS = [
         ends_at(lambda excess: np.where(excess < 0.01, np.inf, excess).argmin()),
     ),
 ]
-FREE = {
-    "for _ in range(500):": "the steps that are asked for; one weight is left long before the last",
-}
+FREE = {}

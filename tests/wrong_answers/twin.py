@@ -45,7 +45,8 @@ def flip_search(A, B, start, c_fit, c_hinge, sigma, share):
 """,
         },
         {
-            ("plane", part): "b is 0, and should not be: which bounds does a solver set by itself?"
+            ("plane", part): "b is 0, and should not be: is it chosen, and which bounds does a "
+            "solver set by itself?"
             for part in PLANE_PARTS
         }
         | {("flip_search", part): STOPS for part in ("from nothing", "from everything")},
@@ -164,7 +165,7 @@ def one_flip_more(path, place):
 BORDERS = [
     *either_side(
         "plane",
-        PLANE_PARTS,
+        ("any", "moved origin", "one row each"),
         1e-4,
         dearer_offset,
         "another plane costs less: which three terms are paid, and is there a square?",
