@@ -16,7 +16,7 @@ from hostile import HOSTILE, answers
 pytest.importorskip("nbgrader", reason="the extra [coursework] is not installed")
 sys.path.insert(0, str(ROOT / "book" / "assignments"))
 
-from grading import collect, hand_in, release, report, sources
+from grading import collect, hand_in, release, report, sources, tables
 from grading.__main__ import main
 from grading.grade import Refused, grade, level_to_use, seed_of
 
@@ -171,6 +171,25 @@ def test_folders_files_and_archives_give_the_same(tmp_path, fixture):
     assert names_of(hand_in.handed_in(tmp_path / "all.zip", assignments)) == wanted
 
 
+def test_a_folder_that_holds_all_is_nobody(tmp_path, fixture):
+    """What compressing a folder gives; but one student may have folders as well."""
+    one, other = (answers(f'STUDENT = "{who}"') for who in ("ab1", "cd2"))
+    every = {"ab1", "cd2"}
+    for files, wanted in (
+        ({"in/ab1/fixture.ipynb": one, "in/cd2/fixture.ipynb": other}, every),
+        ({"in/x/ab1/fixture.ipynb": one, "in/x/cd2/fixture.ipynb": other}, every),
+        ({"in/ab1-fixture.ipynb": one, "in/cd2-fixture.ipynb": other}, every),
+        ({"ab1/a/fixture.ipynb": one, "ab1/b/fixture.ipynb": one}, {"ab1"}),
+        ({"AB1/a/fixture.ipynb": one, "AB1/b/fixture.ipynb": other}, {"AB1"}),
+        ({"in/ab1/fixture.ipynb": one, "ef3/fixture.ipynb": other}, {"in", "ef3"}),
+    ):
+        with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+        found = hand_in.handed_in(tmp_path / "all.zip", {"fixture": fixture})
+        assert {one.student for one in found} == wanted
+
+
 def test_a_platforms_names_by_a_pattern(tmp_path, fixture):
     folder = put(tmp_path, {"Ada L_123_assignsubmission_file_/fixture.ipynb": answers()})
     found = hand_in.handed_in(folder, {"fixture": fixture}, r"_(?P<id>\d+)_assign")
@@ -208,8 +227,8 @@ def test_twice_handed_in_is_two_rows(tmp_path, course):
 
 
 def table_of(file):
-    rows, columns, _ = report.read_table(file)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    table = tables.read_table(file)
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def manual_row(out):
@@ -218,7 +237,7 @@ def manual_row(out):
 
 def marked_by_hand(out, **filled):
     first, *others = table_of(out / "manual.csv")
-    report.write_table(out / "manual.csv", tuple(first | filled), [first | filled, *others])
+    tables.write_table(out / "manual.csv", tuple(first | filled), [first | filled, *others])
 
 
 def test_regrading_keeps_what_was_marked_by_hand(tmp_path, course):
@@ -280,12 +299,16 @@ def test_two_rows_for_one_answer_lose_no_mark(tmp_path, course):
 
     def put_rows(*points):
         rows = [row | {"points": one} for one in points]
-        report.write_table(out / "manual.csv", tuple(row), rows)
+        tables.write_table(out / "manual.csv", tuple(row), rows)
 
     for points in (("3", ""), ("", "3"), ("3", "3")):
         put_rows(*points)
         assert graded(folder, course)[0]["ab"]["words"] == "3"
     put_rows("3", "2")
+    with pytest.raises(ValueError, match="ab, words: two rows .* keep one"):
+        graded(folder, course)
+    rows = [row | {"points": "3"}, row | {"answer": "Another reason."}]
+    tables.write_table(out / "manual.csv", tuple(row), rows)
     with pytest.raises(ValueError, match="ab, words: two rows .* keep one"):
         graded(folder, course)
 
@@ -295,13 +318,105 @@ def test_a_table_with_semicolons_stays_one(tmp_path, course):
     _, out = graded(folder, course)
     first, second = table_of(out / "manual.csv")
     rows = [first | {"points": 2.5}, second]
-    report.write_table(out / "manual.csv", tuple(first), rows, ";")
+    tables.write_table(out / "manual.csv", tuple(first), rows, ";")
     for only in (None, "cd"):
         rows, _ = graded(folder, course, only=only)
         assert rows["ab"]["total"] == "10.5" and manual_row(out)["points"] == "2,5"
         assert table_of(out / "grades.csv")[0]["total"] == "10,5"
         heads = [file.read_text("utf-8-sig").split(";")[0] for file in out.glob("*.csv")]
         assert heads == ["student"] * 3
+
+
+def test_numbers_of_others_keep_their_points_beside_semicolons(tmp_path, course):
+    text = answers().replace('"A reason."', '"3.14"')
+    folder = put(tmp_path / "in", {"12.345/fixture.ipynb": text})
+    _, out = graded(folder, course)
+    row = manual_row(out) | {"points": "2,5", "mine": "1.10"}
+    tables.write_table(out / "manual.csv", tuple(row), [row], ";")
+    for _ in range(3):
+        rows, _ = graded(folder, course)
+        assert rows["12.345"]["words"] == "2.5"
+        found = manual_row(out)
+        assert [found[name] for name in ("student", "answer", "points", "mine")] == [
+            *("12.345", "3.14", "2,5", "1.10")
+        ]
+
+
+def test_what_was_written_into_a_column_of_ones_own_is_kept(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    marked_by_hand(out, mine="ask in person")
+    (folder / "ab").rename(tmp_path / "ab")
+    graded(folder, course)
+    (tmp_path / "ab").rename(folder / "ab")
+    graded(folder, course)
+    found = {row["student"]: row["mine"] for row in table_of(out / "manual.csv")}
+    assert found == {"ab": "ask in person", "cd": ""}
+
+
+def test_a_comment_on_another_answer_is_kept_aside(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    marked_by_hand(out, comment="The unit?")
+    put(folder, {"ab/fixture.ipynb": answers().replace('"A reason."', '"A reason, in metres."')})
+    graded(folder, course)
+    row = manual_row(out)
+    assert (row["points"], row["comment"], row["earlier"]) == ("", "", "The unit?")
+
+
+@pytest.mark.parametrize("names", [("李娜", "王伟"), ("Иван", "Олег"), ("007", "7")])
+def test_students_whose_names_look_alike_to_a_spreadsheet_are_two(tmp_path, course, names):
+    other = answers().replace('"A reason."', '"A season."')
+    files = {
+        f"{who}/fixture.ipynb": text for who, text in zip(names, (answers(), other), strict=True)
+    }
+    folder = put(tmp_path / "in", files)
+    _, out = graded(folder, course)
+    marked_by_hand(out, points="3")
+    first = manual_row(out)["student"]
+    rows, _ = graded(folder, course)
+    assert {who: row["words"] for who, row in rows.items()} == {
+        who: "3" if who == first else "0" for who in names
+    }
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp1250", "mac_roman", "ascii", "utf-16"])
+def test_a_table_in_the_encoding_of_a_spreadsheet_loses_no_mark(tmp_path, course, encoding):
+    text = answers().replace('"A reason."', '"Because \u00e4, \u00f6 and \u00fc."')
+    folder = put(tmp_path / "in", {"J\u00f6rg/fixture.ipynb": text, "007/fixture.ipynb": text})
+    _, out = graded(folder, course)
+    for row in (rows := table_of(out / "manual.csv")):
+        row["student"] = row["student"].lstrip("0")
+        row["points"] = "3"
+    tables.write_table(out / "manual.csv", tuple(rows[0]), rows, ";")
+    text = (out / "manual.csv").read_text("utf-8-sig")
+    (out / "manual.csv").write_bytes(text.encode(encoding, "replace"))
+    rows, _ = graded(folder, course)
+    assert {who: row["words"] for who, row in rows.items()} == {"J\u00f6rg": "3", "007": "3"}
+
+
+@pytest.mark.parametrize("file, column", [("manual.csv", "answer"), ("grades.csv", "to_mark")])
+def test_a_column_that_is_needed_is_asked_for(tmp_path, course, file, column):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    rows = [{k: v for k, v in row.items() if k != column} for row in table_of(out / file)]
+    tables.write_table(out / file, tuple(rows[0]), rows)
+    with pytest.raises(ValueError, match=f"{file} has no column {column}; put them back"):
+        graded(folder, course, only="ab")
+
+
+def test_what_was_collected_in_part_is_collected_again(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers()})
+    first, out = graded(folder, course)
+    for file in (out / "collected").glob("*.json"):
+        file.write_text("")
+    assert graded(folder, course)[0] == first
+
+
+def test_a_picture_among_the_answers_is_noted(tmp_path, course):
+    text = answers().replace('"A reason."', '"![a](attachment:a.png)"')
+    rows, _ = graded(put(tmp_path / "in", {"ab/fixture.ipynb": text}), course)
+    assert rows["ab"]["notes"] == "there are pictures among the answers: open the notebook"
 
 
 def test_who_is_not_graded_yet_gets_no_page(tmp_path, course):
@@ -385,6 +500,8 @@ def test_answers_in_words_are_found_wherever_they_stand(fixture, handed):
         ("FIXTURE (ab).ipynb", "ab"),
         ("ab-fixture (1).ipynb", "ab"),
         ("ab-fixture-Copy1.ipynb", "ab"),
+        ("ab-fixture-1.ipynb", "ab"),
+        ("fixture-12.ipynb", "12"),
         ("fixture (1).ipynb", "o'neill"),
         ("'t Hooft/fixture.ipynb", "'t Hooft"),
         ("fixture.ipynb", "o'neill"),
@@ -462,91 +579,6 @@ def test_a_formula_in_a_name_stays_text(tmp_path, course):
     assert "'=1+1,fixture" in (out / "grades.csv").read_text(encoding="utf-8-sig")
     marked_by_hand(out, points="1")
     assert graded(folder, course)[0]["=1+1"]["words"] == "1"
-
-
-# ---------------------------------------------------------------- a gradebook
-
-
-@pytest.mark.parametrize("separator", [",", ";"])
-def test_marks_are_filled_into_a_gradebook(tmp_path, separator):
-    exported = tmp_path / "book.csv"
-    lines = [
-        "Name,ID number,Assignment: A fixture (Real)",
-        "Ada,AB,",
-        '"Lovelace, B",cd,3',
-        "Eve,ef,",
-    ]
-    text = (
-        "\n".join(lines)
-        if separator == ","
-        else "\n".join(lines).replace(",", ";", 8).replace('"Lovelace; B"', '"Lovelace, B"')
-    )
-    exported.write_text("\ufeff" + text, encoding="utf-8")
-    totals = {("ab", "fixture"): 7.5, ("cd", "fixture"): 8.0, ("gh", "fixture"): 1.0}
-    out = tmp_path / "filled.csv"
-    said = report.fill(exported, "ID number", totals, {"fixture": "A fixture"}, out)
-    rows, (_, columns, _) = table_of(out), report.read_table(out)
-    half = "7.5" if separator == "," else "7,5"
-    assert [row["Assignment: A fixture (Real)"] for row in rows] == [half, "8", ""]
-    assert columns == ["Name", "ID number", "Assignment: A fixture (Real)"]
-    assert said == ["gh is not in book.csv"]
-    assert rows[1]["Name"] == "Lovelace, B"
-    with pytest.raises(ValueError, match="--key"):
-        report.fill(exported, "Nobody", totals, {"fixture": "A fixture"}, out)
-
-
-def test_marks_are_written_to_nobody_else(tmp_path):
-    exported = tmp_path / "book.csv"
-    exported.write_text("Name,Email address,Note,Note\nM,ma,a,b\nE,emma,c,d\nN,emma,e,f\n")
-    totals = {("ma", "em"): 2.0, ("emma", "em"): 3.0}
-    said = report.fill(exported, "Email address", totals, {"em": "Forgets"}, tmp_path / "out")
-    text = (tmp_path / "out").read_text(encoding="utf-8-sig")
-    assert text.split() == [
-        "Name,Email",
-        "address,Note,Note,Forgets",
-        "M,ma,a,b,2",
-        "E,emma,c,d,",
-        "N,emma,e,f,",
-    ]
-    assert said[1:] == ["emma is 2 times in book.csv"]
-
-
-def test_of_a_mark_in_three_forms_the_number_is_filled_in(tmp_path):
-    exported, out = tmp_path / "book.csv", tmp_path / "out.csv"
-    exported.write_text("id,Fixture (Percentage),Fixture (Real),Fixture (Letter)\nab,,,\n")
-    said = report.fill(exported, "id", {("ab", "fixture"): 2.0}, {"fixture": "A fixture"}, out)
-    assert said == [] and out.read_text("utf-8-sig").splitlines()[1] == "ab,,2,"
-
-
-@pytest.mark.parametrize(
-    "table, filled, said",
-    [
-        ("id\nab\n", "id,A fixture\nab,2.5\n", "0 columns fit fixture; a new one"),
-        ("id;x\nab;1.5\n", "id;x;A fixture\nab;1.5;2.5\n", "0 columns fit fixture; a new one"),
-        (
-            "id,Fixture (percent)\nab,85 %\n",
-            "id,Fixture (percent),A fixture\nab,85 %,2.5\n",
-            "0 columns fit fixture (Fixture (percent): left alone, since not all in it are",
-        ),
-        (
-            "id,A fixture\nab,B+\n",
-            "id,A fixture,A fixture (points)\nab,B+,2.5\n",
-            "0 columns fit fixture (A fixture: left alone",
-        ),
-        (
-            "id,Fixture,Fixture (late)\nab,,\n",
-            "id,Fixture,Fixture (late),A fixture\nab,,,2.5\n",
-            "2 columns fit fixture; a new one is added, 'A fixture'",
-        ),
-    ],
-)
-def test_a_gradebook_without_one_column_that_fits_gets_a_new_one(tmp_path, table, filled, said):
-    exported, out = tmp_path / "book.csv", tmp_path / "out.csv"
-    exported.write_text(table)
-    totals = {("ab", "fixture"): 2.5}
-    (told,) = report.fill(exported, "id", totals, {"fixture": "A fixture"}, out)
-    assert told.startswith(said)
-    assert out.read_text(encoding="utf-8-sig") == filled
 
 
 # ---------------------------------------------------------------- seeds and levels

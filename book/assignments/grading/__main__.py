@@ -5,9 +5,10 @@ import secrets
 import sys
 from pathlib import Path
 
-from grading import report, sources
-from grading.collect import LEVELS
-from grading.grade import MEANINGS, Refused, grade, seed_of
+from grading import gradebook, sources
+from grading.collect import LEVELS, best_level
+from grading.grade import MEANINGS, Refused, grade, level_to_use, seed_of
+from grading.hand_in import handed_in
 
 COURSE = """# A private course
 
@@ -64,11 +65,30 @@ def assignments(arguments):
         which = "the public seed" if seed is None else f"its seed {seed}"
         print(f"The assignments of {overlay}, with {which}:")
     found = [sources.read(n, overlay, seed) for n in sources.names(overlay)]
+    own = sources.own_names(overlay) if overlay else ()
+    for one in (one for one in found if one.name in own):
+        print(f"  {one.name}: trying out its own solution")
+        file = Path(overlay, "GRADING_SEED")
+        release.try_out(one, seed_of(file) if file.is_file() else 0, best_level())
     version = arguments.wheel.name.split("-")[1]
     for kind in release.SECTIONS:
         file = Path(arguments.out or overlay or "dist") / f"assignments-{kind}.zip"
         release.archive(file, kind, found, arguments.wheel, version)
         print(f"  {file}  {file.stat().st_size / 1e6:.1f} MB")
+
+
+def try_out_overlay(arguments, seed, out):
+    """Try out what an overlay changes or adds, if it was handed in."""
+    from grading import release
+
+    overlay, place = arguments.overlay, Path(arguments.submissions).resolve()
+    if place in (out.resolve(), *out.resolve().parents):
+        return  # it will be refused, and nothing should be written there
+    data_seed = assignment_seed(overlay)
+    own = {n: sources.read(n, overlay, data_seed) for n in sorted(sources.own_names(overlay))}
+    found = handed_in(place, own, arguments.id_pattern) if own else ()
+    for name in sorted({one.assignment for one in found if not one.problem}):
+        release.try_out(own[name], seed, level_to_use(arguments.isolation), out / "collected")
 
 
 def run_grade(arguments):
@@ -81,10 +101,15 @@ def run_grade(arguments):
         )
     if (arguments.fill is None) != (arguments.key is None):
         raise Refused("--fill EXPORTED.csv and --key COLUMN belong together")
+    if arguments.fill is not None:
+        gradebook.read_book(Path(arguments.fill), arguments.key)
     out = Path(arguments.out or Path(overlay or "", "grades"))
+    seed = seed_of(arguments.seed or Path(overlay) / "GRADING_SEED")
+    if overlay is not None:
+        try_out_overlay(arguments, seed, out)
     rows = grade(
         arguments.submissions,
-        seed_of(arguments.seed or Path(overlay) / "GRADING_SEED"),
+        seed,
         out,
         overlay,
         assignment_seed(overlay),
@@ -112,7 +137,7 @@ def run_grade(arguments):
         titles = {n: sources.read(n, overlay).title for n in {row["assignment"] for row in once}}
         exported = Path(arguments.fill)
         file = out / f"{exported.stem}-filled.csv"
-        said = report.fill(exported, arguments.key, totals, titles, file)
+        said = gradebook.fill(exported, arguments.key, totals, titles, file)
         if unfinished:
             said.append(f"without answers that are still to be marked: {', '.join(unfinished)}")
         said += [

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import functools
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+import fsnotes
 from grading import jail, probe
 from grading.sources import ROOT
 
@@ -141,6 +143,7 @@ def run(program, level, text="", seconds=SECONDS):
     return bytes(found[:MOST_BYTES]), next(filter(None, ended), "")
 
 
+@functools.cache
 def best_level():
     """The best level of isolation that this machine reaches, tried out."""
     if sys.platform == "linux" and run(["-c", TRIAL], "full", seconds=30)[0].strip() == b"apart":
@@ -197,17 +200,33 @@ def nodes_of(source):
         return []
 
 
-def solvers_named(sources):
-    """Names of the package that some cells use: what they import and use, and attributes."""
+@functools.cache
+def solvers():
+    """Names of what solves something in the package, by module; by "fsnotes" what that brings."""
+    found = {}
+    for file in sorted((ROOT / "fsnotes").glob("[a-z]*.py")):
+        if file.stem not in probe.GIVEN:
+            body = ast.parse(file.read_text(encoding="utf-8")).body
+            names = {n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+            found[f"fsnotes.{file.stem}"] = {name for name in names if not name.startswith("_")}
+    return found | {"fsnotes": set(fsnotes.__all__) & set().union(*found.values())}
+
+
+def solvers_named(sources, listed):
+    """Solvers that some cells use: names that they import, and listed ones as attributes."""
     nodes = [node for source in sources for node in nodes_of(source)]
-    imported = {
-        alias.asname or alias.name: alias.name
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fsnotes")
-        for alias in node.names
-    }
+    own = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    imported = {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module in solvers():
+            names = solvers()[node.module]
+            for alias in node.names:
+                if alias.name == "*":
+                    imported |= {name: name for name in names - own}
+                elif alias.name in names:
+                    imported[alias.asname or alias.name] = alias.name
     names = {imported[n.id] for n in nodes if isinstance(n, ast.Name) and n.id in imported}
-    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return names | {n.attr for n in nodes if isinstance(n, ast.Attribute) and n.attr in listed}
 
 
 def known(error):
@@ -255,7 +274,6 @@ def collected(assignment, cells, drawn, level):
     request = {
         "cells": [source for _, source in cells],
         "questions": questions,
-        "solvers": list(assignment.solvers),
         "cells_seconds": CELLS_SECONDS,
         "cell_seconds": CELL_SECONDS,
         "question_seconds": QUESTION_SECONDS,
@@ -265,6 +283,7 @@ def collected(assignment, cells, drawn, level):
     said, ended = run([str(HERE / "probe.py")], level, json.dumps(request))
     answers = {q["name"]: [None] * len(q["cases"]) for q in questions}
     errors, flags, whole, stopped = {}, set(), False, {}
+    known_solvers = set().union(*solvers().values())
     for line in said.splitlines():
         try:
             event = json.loads(line)
@@ -280,7 +299,7 @@ def collected(assignment, cells, drawn, level):
                 stopped[name] = event["ended"]
         elif type(place) is int and 0 <= place < len(cells) and event.get("error"):
             errors[place] = known(event["error"])
-        elif isinstance(event.get("solver"), str) and event["solver"] in assignment.solvers:
+        elif isinstance(event.get("solver"), str) and event["solver"] in known_solvers:
             flags.add(event["solver"])
         whole = whole or event.get("end") is True
     ended = ended or ("" if whole else "early")
@@ -288,11 +307,13 @@ def collected(assignment, cells, drawn, level):
         why = {"error": stopped.get(name) or ended or "missing"}
         answers[name] = [why if one is None else one for one in found]
     theirs = [source for _, source in cells]
-    flags |= (solvers_named(theirs) - solvers_named(assignment.texts)) & set(assignment.solvers)
+    listed = set(assignment.solvers)
+    flags |= solvers_named(theirs, listed) - solvers_named(assignment.texts, listed)
     return {
         "answers": answers,
         "errors": errors,
-        "flags": sorted(flags),
+        # where no task asks to write a solver, all of them may be called
+        "flags": sorted(flags) if listed else [],
         "ended": ended,
         "level": level,
         "seconds": round(time.monotonic() - started, 1),

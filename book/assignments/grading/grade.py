@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from grading import report
+from grading import report, tables
 from grading.collect import CELL_SECONDS, CELLS_SECONDS, LEVELS, best_level, collected, plain
 from grading.compare import marks
 from grading.hand_in import handed_in, same
@@ -102,8 +102,10 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
 
     def answers_of(one):
         file = out / "collected" / f"{fingerprint(one, drawn[one.assignment], level)}.json"
-        if file.is_file():
+        try:
             return json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            pass  # not there, or not whole
         if only and same(one.student) != only:
             return None
         try:
@@ -131,8 +133,9 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
     columns = dict.fromkeys(
         (*report.MANUAL, *report.FILLED, *(n for r in manual.values() for n in r))
     )
-    separator = report.separator_of(out / "manual.csv")
-    report.write_table(out / "manual.csv", tuple(columns), list(manual.values()), separator)
+    file = out / "manual.csv"
+    separator = tables.read_table(file).separator if file.is_file() else ","
+    tables.write_table(file, tuple(columns), list(manual.values()), separator, report.NUMBERS)
     nobody = [row for k, row in manual.items() if k not in handed_in_keys]
     if nobody:
         print(f"{len(nobody)} marked rows of manual.csv belong to nothing that was handed in:")
@@ -164,7 +167,7 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
             rows.append(row)
         if one.student and (one.problem or result is not None):
             pages.setdefault(one.student, []).append(entry)
-    report.write_table(out / "grades.csv", report.GRADES, rows, separator)
+    tables.write_table(out / "grades.csv", report.GRADES, rows, separator, report.NUMBERS)
     for student, entries in pages.items():
         file = out / "feedback" / report.file_name(student)
         file.write_text(report.feedback(student, entries), encoding="utf-8")
@@ -175,12 +178,12 @@ def grades_before(file):
     """Rows of the table that an earlier run wrote, by file."""
     if not file.is_file():
         return {}
-    rows, columns, separator = report.read_table(file)
-    rows = [dict(zip(columns, map(report.as_written, row), strict=False)) for row in rows]
-    if separator == ";":
-        numbers = [name for name in columns if name.startswith(("code", "words", "total", "most"))]
-        rows = [row | {name: row[name].replace(",", ".") for name in numbers} for row in rows]
+    table = tables.read_table(file)
+    tables.need(table.columns, report.GRADES, file)
+    rows = table.dicts()
     for row in rows:
+        if table.separator == ";":
+            row |= {name: row[name].replace(",", ".") for name in report.NUMBERS if name in row}
         row["to_mark"] = int(row["to_mark"] or 0)
     return {row["file"]: row for row in rows}
 

@@ -14,6 +14,7 @@ LONGEST_CODE = 500_000  # characters, of all code of a notebook
 LONGEST_NAME = 100
 STUDENT = re.compile(r"""^STUDENT\s*=\s*(["'])(.+?)\1""", re.M)
 COPY = re.compile(r"\s*\(\d+\)$|-Copy\d*$")
+NUMBERED = re.compile(r"[-_ ]\d{1,2}")  # what platforms add where somebody hands in again
 WHOLE_CELL = re.compile(r"\A\s*%%(time|capture)\b.*\n")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 KINDS = ("code", "markdown", "raw")
@@ -84,8 +85,19 @@ def handed_in(place, assignments, id_pattern=None):
         pattern = re.compile(id_pattern) if id_pattern else None
     except re.error as error:
         raise ValueError(f"--id-pattern {id_pattern!r} is no regular expression: {error}") from None
-    found = [one(name, files[name], assignments, pattern) for name in sorted(files)]
+    found, folders = [], -1
+    while folders < 0 or (pattern is None and lies_too_deep(found, folders)):
+        folders += 1
+        found = [one(name, files[name], assignments, pattern, folders) for name in sorted(files)]
     return marked_twice(found)
+
+
+def lies_too_deep(found, folders):
+    """Whether all lie in one more folder, which is not named by one of several students."""
+    parts = [PurePosixPath(one.file).parts for one in found]
+    tops = {same(part[folders]) if len(part) > folders + 1 else None for part in parts}
+    said = {same(one.said) for one in found if not one.problem}
+    return len(tops) == 1 and None not in tops and len(said) > 1 and not tops & said
 
 
 def same(text):
@@ -153,8 +165,8 @@ def of_archive(place):
     return files
 
 
-def one(name, content, assignments, pattern):
-    """A file as it was handed in."""
+def one(name, content, assignments, pattern, folders=0):
+    """A file as it was handed in, below so many folders that all have in common."""
     problem = content if isinstance(content, str) else ""
     notebook, notes = {}, []
     if not problem and not name.lower().endswith(".ipynb"):
@@ -179,6 +191,8 @@ def one(name, content, assignments, pattern):
         if seed and seed != wanted:
             notes.append(f"ASSIGNMENT_SEED in the notebook is {seed[:20]}, and here {wanted}")
         words = answers_in_words(blocks, assignments[assignment])
+        if any("](attachment:" in answer or "<img" in answer for answer in words.values()):
+            notes.append("there are pictures among the answers: open the notebook")
         # an answer in words may have become code
         cells = [
             (grade_id, python_of(source))
@@ -189,8 +203,10 @@ def one(name, content, assignments, pattern):
         problem = f"not one of the assignments ({', '.join(assignments)})"
     said = next((m[2].strip() for _, source, _ in blocks if (m := STUDENT.search(source))), "")
     said = printable(said)[:LONGEST_NAME]
-    student = printable(who(name, assignment, said, pattern))[:LONGEST_NAME]
-    if not student:
+    student = printable(who(name, assignment, said, pattern, folders))[:LONGEST_NAME]
+    if not student and pattern is not None:
+        problem = problem or "its student cannot be told: --id-pattern is not in its name"
+    elif not student:
         problem = problem or "its student cannot be told: pass --id-pattern"
     elif said and same(said) != same(student):
         notes.append(f"STUDENT in the notebook is {said[:40]!r}")
@@ -236,9 +252,9 @@ def which(name, notebook, ids, assignments):
     return best if best and shares[best] else ""
 
 
-def who(name, assignment, said, pattern):
+def who(name, assignment, said, pattern, folders):
     """Identity of the student."""
-    path = PurePosixPath(name)
+    path = PurePosixPath(*PurePosixPath(name).parts[folders:])
     if pattern is not None:
         found = pattern.search(name)
         if not found:
@@ -247,8 +263,10 @@ def who(name, assignment, said, pattern):
     if len(path.parts) > 1:
         return path.parts[0].strip()
     stem = COPY.sub("", path.stem)
-    rest = word(assignment).sub("", stem, count=1) if assignment else stem
-    return rest.strip(" -_.()") or said
+    before, *after = word(assignment).split(stem, maxsplit=1) if assignment else [stem]
+    if before and after and NUMBERED.fullmatch(after[0]):
+        after = []
+    return "".join([before, *after]).strip(" -_.()") or said
 
 
 def word(name):

@@ -1,11 +1,16 @@
-"""What is handed out: an archive for students, and one for instructors."""
+"""What is handed out, an archive for students and one for instructors; tried out before."""
 
 import json
 import zipfile
 
 import nbformat
 
-from grading import sources
+from fsnotes.coursework import Wrong
+from grading import hand_in, sources
+from grading.collect import collected
+from grading.compare import answer, marks
+from grading.grade import fingerprint, own_numbers
+from grading.sources import Broken, blamed
 
 INSIDE = "feature-selection-assignments"
 SECTIONS = {"student": sources.student_version, "instructor": lambda a: a.notebook}
@@ -115,3 +120,66 @@ def archive(file, kind, assignments, wheel, version):
             entry = zipfile.ZipInfo(f"{INSIDE}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             zipped.writestr(entry, content)
+
+
+def own_solution(assignment):
+    """The notebook with its solutions, as a student would hand it in."""
+    notebook = json.loads(notebook_text(assignment, "instructor"))
+    for cell in notebook["cells"]:
+        cell["source"] = sources.HIDDEN.sub("", "".join(cell["source"]))
+    content, name = json.dumps(notebook).encode(), assignment.name
+    return hand_in.one(f"own/{name}.ipynb", content, {name: assignment}, None)
+
+
+def try_out(assignment, seed, level, folder=None):
+    """Grade an assignment's own solution, and raise `Broken` unless it gets full marks.
+
+    Parameters
+    ----------
+    assignment : Assignment
+    seed : int
+        Of the cases.
+    level : str
+        Of isolation.
+    folder : Path, optional
+        Where answers are kept, and taken from while nothing has changed on which they depend.
+    """
+    where, one = assignment.where, own_solution(assignment)
+    if one.problem:
+        raise Broken(f"{where}: its own solution cannot be graded, {one.problem}; mend it")
+    with blamed(where, "let own_numbers return a dict"):
+        own_numbers(assignment, "ab123")
+    questions = {question.name: question for question in assignment.questions.values()}
+    with blamed(where, "mend its parts and cases"):
+        drawn = {name: question.drawn(seed) for name, question in questions.items()}
+        key = fingerprint(one, drawn, level)
+    file = folder and folder / f"{key}.json"
+    truths = {
+        name: [question.truth(**arguments) for _, arguments in drawn[name]]
+        for name, question in questions.items()
+    }
+    if file and file.is_file():
+        found = json.loads(file.read_text(encoding="utf-8"))
+    else:
+        found = collected(assignment, one.cells, drawn, level)
+        if file:
+            folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(found), encoding="utf-8")
+    hints = marks(assignment, drawn, truths, found).hints
+    for name, part, hint in ((n, p, hint) for n in hints for p, hint in hints[n].items()):
+        lost = f"its own solution loses the part {part!r} of {name}"
+        for (case, arguments), true, event in zip(
+            drawn[name], truths[name], found["answers"][name], strict=True
+        ):
+            if case == part and "answer" in event:
+                try:
+                    questions[name].judge(answer(event), true, **arguments)
+                except Broken as error:
+                    raise Broken(f"{error}, since {lost} by it") from error
+                except Wrong:
+                    break
+        errors = "".join(f"; code cell {int(n) + 1} raises {e}" for n, e in found["errors"].items())
+        raise Broken(
+            f"{where}: {lost} ({hint}{errors}); run the notebook, and mend the solution, or what "
+            "judges it"
+        )

@@ -1,14 +1,13 @@
-"""Tables of marks, what is to be marked by hand, feedback, and a platform's gradebook."""
+"""What is to be marked by hand, and what students are told."""
 
-import csv
 import html
-import io
 import itertools
 import operator
 import re
-from pathlib import Path
+import unicodedata
 
-from grading.hand_in import same, word
+from grading.hand_in import same
+from grading.tables import need, read_table
 
 MANUAL = ("student", "assignment", "grade_id", "most", "rubric", "own_numbers", "answer")
 # the last one is what was given to an answer that has changed since
@@ -31,9 +30,7 @@ GRADES = (
     "notes",
     "detail",
 )
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-csv.field_size_limit(2**31 - 1)  # an answer in words is longer than what is usual in a table
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+NUMBERS = ("code", "code_most", "words", "words_most", "total", "most", "points")
 LONGEST = 30_000  # characters of an answer in words; a spreadsheet's cell holds 32767
 
 PAGE = """<!doctype html>
@@ -55,12 +52,6 @@ PAGE = """<!doctype html>
 """
 
 
-def harmless(text):
-    """Text that a spreadsheet does not take for a formula."""
-    text = str(text)
-    return f"'{text}" if text.startswith(FORMULA) else text
-
-
 def short(number):
     return f"{number:g}"
 
@@ -71,68 +62,62 @@ def shortened(answer):
     return answer if more <= 0 else f"{answer[:LONGEST]} [... and {more} characters more]"
 
 
-def write_table(file, columns, rows, separator=","):
-    """Write a table, in whole or not at all; where semicolons separate, numbers have commas."""
-
-    def cell(value):
-        text = harmless(value)
-        is_number = separator == ";" and re.fullmatch(r"\d+\.\d+", text)
-        return text.replace(".", ",") if is_number else text
-
-    text = io.StringIO()
-    table = csv.DictWriter(text, columns, extrasaction="ignore", delimiter=separator)
-    table.writeheader()
-    table.writerows({key: cell(value) for key, value in row.items()} for row in rows)
-    scratch = file.with_name(file.name + ".new")
-    scratch.write_text(text.getvalue(), encoding="utf-8-sig", newline="")
-    scratch.replace(file)
-
-
-def separator_of(file):
-    """What a table is separated by that a spreadsheet may have saved; a comma if there is none."""
-    return read_table(file)[2] if file.is_file() else ","
-
-
-def read_table(file):
-    """Rows of a table and its head, whatever it is separated by and a spreadsheet made of it."""
-    content = file.read_bytes()
-    try:
-        text = content.decode("utf-16" if content[:2] in UTF_16 else "utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("cp1252", "replace")
-    first = text.partition("\n")[0]
-    separator = max(",;\t", key=first.count)
-    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    first, *rows = [row for row in table if any(row)] or [[]]
-    return [row + [""] * (len(first) - len(row)) for row in rows], first, separator
-
-
 # ---------------------------------------------------------------- marked by hand
 
 
-def as_written(text):
-    """Text from a table, without what kept a spreadsheet from taking it for a formula."""
-    return text[1:] if text[:1] == "'" and text[1:].startswith(FORMULA) else text
-
-
 def key(student, assignment, grade_id):
-    """What tells answers apart, whatever a spreadsheet did to the identity of a student."""
-    student = same(as_written(student))
-    student = student.lstrip("0") if student.isdigit() else student
-    return student.encode("cp1252", "replace"), assignment, grade_id
+    """What tells answers apart."""
+    return same(student), assignment, grade_id
 
 
 def key_of(row):
     return key(row["student"], row["assignment"], row["grade_id"])
 
 
-def told_apart(columns, count):
-    """Heads of so many columns, with a number where one is empty or comes again."""
-    found = []
-    for place in range(count):
-        head = columns[place] if place < len(columns) else ""
-        found.append(f"{head or 'column'} {place + 1}" if not head or head in found else head)
+def blurred(key):
+    """A key by what no spreadsheet changes: neither leading zeros nor letters beyond ASCII."""
+    student, *rest = key
+    student = student.lstrip("0") if student.isdigit() else student
+    return re.sub(r"[^\x00-\x7f]", "?", student), *rest
+
+
+def rows_kept(file):
+    """Rows of an earlier table by `key`, and whether its letters are as they were."""
+    if not file.is_file():
+        return {}, True
+    table = read_table(file)
+    need(table.columns, (*MANUAL[:3], "answer", *FILLED[:2]), file)
+    found = {}
+    for row in table.dicts():
+        found[key_of(row)] = one_of(found.get(key_of(row), row), row)
+    file.with_name("manual-before.csv").write_bytes(file.read_bytes())
+    return found, table.is_unicode
+
+
+def rows_by_key(wanted):
+    """Rows by `key`, those of one student for one question together."""
+    found = {}
+    for row in wanted:
+        row = {name: str(value) for name, value in row.items()}
+        if (key := key_of(row)) in found:
+            # handed in twice: whoever marks sees both
+            answer = f"{found[key]['answer']}\n[also handed in:]\n{row['answer']}"
+            found[key]["answer"] = shortened(answer)
+        else:
+            found[key] = row
     return found
+
+
+def pop_matches(wanted, old):
+    """For each key its earlier row: of the same key, or of the only one alike, or {}."""
+    found = {key: old.pop(key) for key in wanted if key in old}
+    alike = {}
+    for key in [*old, *wanted.keys() - found.keys()]:
+        alike.setdefault(blurred(key), []).append(key)
+    for one in alike.values():
+        if len(one) == 2 and one[0] in old and one[1] in wanted:
+            found[one[1]] = old.pop(one[0])
+    return {key: found.get(key, {}) for key in wanted}
 
 
 def merge_manual(file, wanted):
@@ -150,66 +135,59 @@ def merge_manual(file, wanted):
     dict
         By `key`.
     """
-    old = {}
-    if file.is_file():
-        rows, columns, _ = read_table(file)
-        missing = [name for name in (*MANUAL[:3], *FILLED[:2]) if name not in columns]
-        if missing:
-            raise ValueError(f"{file} has no column {', '.join(missing)}; put them back")
-        columns = told_apart(columns, max(map(len, [columns, *rows])))
-        rows = [dict(zip(columns, map(as_written, row), strict=False)) for row in rows]
-        old = {}
-        for row in rows:
-            old[key_of(row)] = one_of(old.get(key_of(row), row), row)
-        file.with_name("manual-before.csv").write_bytes(file.read_bytes())
-    merged = {}
-    for row in wanted:
-        row = {name: str(value) for name, value in row.items()}
-        key = key_of(row)
-        if key in merged:
-            # handed in twice: whoever marks sees both
-            answer = f"{merged[key]['answer']}\n[also handed in:]\n{row['answer']}"
-            merged[key]["answer"] = shortened(answer)
-        else:
-            merged[key] = row
-    for key, row in merged.items():
-        kept = old.pop(key, {})
-        row |= filled_in(kept, row["answer"])
+    old, is_unicode = rows_kept(file)
+    merged = rows_by_key(wanted)
+    for key, kept in pop_matches(merged, old).items():
+        row = merged[key]
+        row |= filled_in(kept, row["answer"], is_unicode)
         row |= {name: value for name, value in kept.items() if name not in row}
-    filled = {k: row for k, row in old.items() if any(row.get(name, "").strip() for name in FILLED)}
-    for row in [*merged.values(), *filled.values()]:
+    found = merged | {key: row for key, row in old.items() if has_writing(row)}
+    for row in found.values():
         row["points"] = checked_points(row)
-    return merged | filled
+    return found
+
+
+def has_writing(row):
+    """Whether somebody has written something into a row."""
+    own = [text for name, text in row.items() if name not in (*MANUAL, *FILLED)]
+    filled = [row.get(name, "") for name in FILLED if row["comment"] != NO_ANSWER]
+    return any(text.strip() for text in [*own, *filled])
 
 
 def one_of(first, second):
-    """Of two rows for one answer, the one that is filled in; an error if both are, differently."""
-    marks = [[row.get(name, "").strip() for name in FILLED[:2]] for row in (first, second)]
-    if all(map(any, marks)) and marks[0] != marks[1]:
+    """Of two rows for one answer, the one that is filled in; an error if they differ."""
+    marks = [[row[name].strip() for name in FILLED[:2]] for row in (first, second)]
+    if (all(map(any, marks)) and marks[0] != marks[1]) or first["answer"] != second["answer"]:
         raise ValueError(
-            f"manual.csv, {first['student']}, {first['grade_id']}: two rows with other points or "
-            "comments; keep one"
+            f"manual.csv, {first['student']}, {first['grade_id']}: two rows with other points, "
+            "comments or answers; keep one, with the student's whole identity"
         )
     return second if any(marks[1]) else first
 
 
-def filled_in(old, answer):
+def filled_in(old, answer, is_unicode):
     """What a person has filled in, unless the answer is another one by now."""
     points, comment, earlier = (old.get(name, "").strip() for name in FILLED)
     if comment == NO_ANSWER and points not in ("", "0"):
         comment = ""
     if not points and not answer:
         return {"points": "0", "comment": comment or NO_ANSWER, "earlier": earlier}
-    if points and "answer" in old and essence(old["answer"]) != essence(answer):
+    if (points or comment) and not may_be(old["answer"], answer, is_unicode):
         mark = f"{points} {comment}".strip()
         earlier = f"{earlier} | {mark}".strip(" |") if comment != NO_ANSWER else earlier
         points = comment = ""
     return {"points": points, "comment": comment, "earlier": earlier}
 
 
-def essence(text):
-    """A text without what a spreadsheet may change."""
-    return re.sub(r"[\s']", "", text).encode("cp1252", "replace")
+def may_be(kept, answer, is_unicode):
+    """Whether a spreadsheet may have made the one text of the other."""
+    kept, answer = (re.sub(r"[\s']", "", unicodedata.normalize("NFC", t)) for t in (kept, answer))
+
+    def fits(now, before):
+        lost = now == "?" or not is_unicode and not now.isascii()
+        return now == before or (lost and not before.isascii())
+
+    return len(kept) == len(answer) and all(map(fits, kept, answer))
 
 
 def checked_points(row):
@@ -221,7 +199,7 @@ def checked_points(row):
         points = float(text)
     except ValueError:
         points = float("nan")
-    if not 0 <= points <= float(row.get("most") or "inf"):
+    if not 0 <= points <= float(row.get("most", "").replace(",", ".") or "inf"):
         raise ValueError(
             f"manual.csv, {row['student']}, {row['grade_id']}: {row['points']!r} points; write a "
             f"number from 0 to {row.get('most')}"
@@ -273,76 +251,3 @@ def file_name(student):
     import zlib
 
     return f"{plain}-{zlib.crc32(student.encode()):08x}.html"
-
-
-# ---------------------------------------------------------------- a platform's gradebook
-
-
-def fill(exported, key, totals, titles, out):
-    """Write marks into a copy of a gradebook that a platform exported.
-
-    Parameters
-    ----------
-    exported : Path
-    key : str
-        Column that names the student.
-    totals : dict
-        Points by student and assignment.
-    titles : dict
-        Of assignments; a column with one, or with an assignment's name, takes its points, and
-        otherwise a new one does.
-    out : Path
-
-    Returns
-    -------
-    list of str
-        What could not be filled in.
-    """
-    rows, columns, separator = read_table(exported)
-    if columns.count(key) != 1:
-        raise ValueError(
-            f"{exported.name} has {columns.count(key)} columns {key!r}; pass --key, one of "
-            f"{columns}"
-        )
-    # where commas are in numbers, a table is separated by something else
-    points = any(re.fullmatch(r"\s*\d+\.\d+\s*", cell) for row in rows for cell in row)
-    point = "," if separator == ";" and not points else "."
-    places, said = {}, []
-    for name in sorted({name for _, name in totals}):
-        fits = [
-            place
-            for place, column in enumerate(columns)
-            if (titles[name].lower() in column.lower() or word(name).search(column))
-            and column != key
-        ]
-        others = [columns[at] for at in fits if not all(is_mark(row[at]) for row in rows)]
-        fits = [at for at in fits if columns[at] not in others]
-        # one platform exports each mark as a number, as a share and as a letter
-        fits = [at for at in fits if columns[at].endswith("(Real)")][:1] or fits
-        if len(fits) != 1:
-            why = f"{len(fits)} columns fit {name}"
-            if others:
-                why += f" ({', '.join(others)}: left alone, since not all in it are numbers)"
-            head = titles[name] if titles[name] not in columns else f"{titles[name]} (points)"
-            columns.append(head)
-            said.append(f"{why}; a new one is added, {head!r}")
-            rows = [[*row, ""] for row in rows]
-            fits = [len(columns) - 1]
-        places[name] = fits[0]
-    ids = [same(row[columns.index(key)]) for row in rows]
-    for (student, name), points in sorted(totals.items()):
-        if ids.count(same(student)) == 1:
-            rows[ids.index(same(student))][places[name]] = short(points).replace(".", point)
-        else:
-            times = ids.count(same(student))
-            where = f"is {times} times in" if times else "is not in"
-            said += [line for line in [f"{student} {where} {exported.name}"] if line not in said]
-    text = io.StringIO()
-    csv.writer(text, delimiter=separator).writerows([columns, *rows])
-    Path(out).write_text(text.getvalue(), encoding="utf-8-sig", newline="")
-    return said
-
-
-def is_mark(text):
-    """Whether a cell of a gradebook is empty or holds a number."""
-    return not text.strip().strip("-") or re.fullmatch(r"\s*\d+([.,]\d+)?\s*", text) is not None

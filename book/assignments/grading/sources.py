@@ -3,13 +3,16 @@
 import ast
 import functools
 import re
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import jupytext
 import nbformat
 
-from fsnotes.coursework import Question
+from fsnotes.coursework import Question, Wrong
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "book" / "assignments"
@@ -46,6 +49,8 @@ class Assignment:
     manual : tuple of Manual
     own_numbers : callable or None
         From the identity of a student, what is right in the answers in words, a dict.
+    where : path-like
+        Its file, for messages.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Assignment:
     questions: dict
     manual: tuple
     own_numbers: object = field(repr=False)
+    where: object
 
     @functools.cached_property
     def seed(self):
@@ -76,10 +82,58 @@ def seed_in(texts):
     return next((found[1] for text in texts if (found := SEED.search(text))), "")
 
 
+class Broken(ValueError):
+    """What is wrong in the source of an assignment, where, and what to do."""
+
+
+@contextmanager
+def blamed(where, todo, code=None):
+    """Any error in here is one of a source: say where, with the line of its code, what to do."""
+    try:
+        yield
+    except (Broken, Wrong):
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines, said = [f.lineno for f in frames if f.filename == code], str(error)
+        if isinstance(error, SyntaxError) and error.filename == code:
+            lines, said = [error.lineno], error.msg
+        line = f", line {lines[-1]} of the cell" if lines else ""
+        said = ": ".join(filter(None, [type(error).__name__, " ".join(said.split())[:300]]))
+        raise Broken(f"{where}{line}: {said}; {todo}") from error
+
+
+def guarded(function, name, where):
+    """A function of hidden code, whose errors say where it stands."""
+
+    def calls(*arguments, **options):
+        with blamed(f"{where}, {name}", "mend it there", where):
+            found = function(*arguments, **options)
+            return list(found) if isinstance(found, Iterator) else found
+
+    return calls
+
+
+def names_in(folder):
+    """Names of the assignments of a folder, which may have a README beside them."""
+    files = [file for file in Path(folder).glob("*.md") if file.is_file()]
+    return {f.stem for f in files if f.stem.lower() != "readme" and not f.name.startswith(".")}
+
+
+def own_names(overlay):
+    """Names of the assignments that an overlay changes or adds."""
+    return names_in(Path(overlay) / "assignments")
+
+
 def names(overlay=None):
     """Names of all assignments, those of an overlay among them."""
-    folders = [SOURCES, *([Path(overlay) / "assignments"] if overlay else [])]
-    return sorted({file.stem for folder in folders for file in folder.glob("*.md")})
+    return sorted(names_in(SOURCES) | (own_names(overlay) if overlay else set()))
+
+
+def file_of(name, overlay=None):
+    """Where an assignment is written; an overlay's goes before ours."""
+    own = overlay is not None and name in own_names(overlay)
+    return (Path(overlay) / "assignments" if own else SOURCES) / f"{name}.md"
 
 
 def read(name, overlay=None, seed=None):
@@ -96,58 +150,124 @@ def read(name, overlay=None, seed=None):
     -------
     Assignment
     """
-    file = SOURCES / f"{name}.md"
-    if overlay is not None and (Path(overlay) / "assignments" / f"{name}.md").is_file():
-        file = Path(overlay) / "assignments" / f"{name}.md"
+    file = file_of(name, overlay)
     if not file.is_file():
         raise ValueError(f"no assignment {name!r}; there are {', '.join(names(overlay))}")
-    notebook = jupytext.read(file)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise Broken(f"{file} is not in UTF-8; save it with that encoding") from None
+    with blamed(file, "mend the YAML of its head or of its cells"):
+        notebook = jupytext.reads(text, fmt=".md")
     for cell in notebook.cells:
         if seed is not None:
             cell.source = SEED.sub(f"ASSIGNMENT_SEED = {seed}", cell.source)
-    return assignment(name, notebook)
+    return assignment(name, notebook, file)
 
 
-def assignment(name, notebook):
+def assignment(name, notebook, file=None):
     """An assignment from its notebook."""
-    namespace, questions, manual = {}, {}, []
+    where, namespace, questions, manual = file or name, {}, {}, []
     for cell in notebook.cells:
-        grade = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "code" and "given" in cell.metadata.get("tags", []):
-            exec(compile(cell.source, f"{name}, given", "exec"), namespace)
-        for block in HIDDEN.findall(cell.source):
-            hidden = ast.parse(block)
-            # its last line is for those who grade with nbgrader, and calls what a student wrote
-            if isinstance(hidden.body[-1], ast.Expr):
-                hidden.body.pop()
-            exec(compile(hidden, f"{name}, {grade.get('grade_id')}", "exec"), namespace)
-            question = namespace.pop("question", None)
-            if isinstance(question, Question):
-                if question.worth != grade["points"]:
-                    raise ValueError(
-                        f"{name}: the parts of {question.name} are worth {question.worth}, and its "
-                        f"cell {grade['points']}"
+            code = f"{where}, given"
+            with blamed(f"{where}, cell tagged given", "mend it there", code):
+                exec(compile(cell.source, code, "exec"), namespace)
+        grade = grade_of(cell, where)
+        here = f"{where}, cell {grade.get('grade_id')}"
+        for hidden in HIDDEN.finditer(cell.source):
+            question = question_in(cell.source, hidden, namespace, here)
+            if question is not None:
+                if question.worth != grade.get("points"):
+                    raise Broken(
+                        f"{here}: the parts of {question.name} are worth {question.worth}, and "
+                        f"its cell {grade.get('points')}; write the same number"
                     )
                 questions[grade["grade_id"].removesuffix("-marks")] = question
+        function = str(grade.get("grade_id")).removesuffix("-marks")
+        has_points = grade.get("grade") and grade["points"]
+        if cell.cell_type == "code" and has_points and function not in questions:
+            raise Broken(
+                f"{here}: it has points and no question; write `question = Question(...)` between "
+                "### BEGIN HIDDEN TESTS and ### END HIDDEN TESTS"
+            )
         if cell.cell_type == "markdown" and grade.get("grade") and grade.get("solution"):
             rubric = tuple(
                 (int(points), " ".join(text.split()))
                 for points, text in RUBRIC.findall(cell.source)
             )
-            if sum(points for points, _ in rubric) != grade["points"]:
-                raise ValueError(f"{name}: the rubric of {grade['grade_id']} has another sum")
+            total = sum(points for points, _ in rubric)
+            if total != grade["points"]:
+                raise Broken(
+                    f"{here}: its rubric has the sum {total}, and its points are "
+                    f"{grade['points']}; write the same number"
+                )
             title = HEAD.match(cell.source.strip())
             title = title[1] if title else grade["grade_id"]
             manual.append(Manual(grade["grade_id"], title, grade["points"], rubric))
+    if not questions and not manual:
+        raise Broken(
+            f"{where} is no assignment, since no cell of it has marks; move it to another folder, "
+            "or begin with a copy of a public assignment"
+        )
     title = next(
-        line[2:]
-        for cell in notebook.cells
-        for line in cell.source.splitlines()
-        if line.startswith("# ")
+        (
+            line[2:]
+            for cell in notebook.cells
+            if cell.cell_type == "markdown"
+            for line in cell.source.splitlines()
+            if line.startswith("# ")
+        ),
+        None,
     )
-    solvers = tuple(notebook.metadata.get("coursework", {}).get("solvers", ()))
+    if title is None:
+        raise Broken(f"{where} has no title; begin its text with a line '# TITLE'")
+    about = notebook.metadata.get("coursework")
+    solvers = about.get("solvers", []) if isinstance(about, dict) else []
+    if not isinstance(solvers, list):
+        raise Broken(f"{where}: its head has solvers: {solvers!r}; write a list, as [MPM, L1MPM]")
     own_numbers = namespace.get("own_numbers")
-    return Assignment(name, title, notebook, solvers, questions, tuple(manual), own_numbers)
+    return Assignment(
+        name, title, notebook, tuple(solvers), questions, tuple(manual), own_numbers, where
+    )
+
+
+def grade_of(cell, where):
+    """What nbgrader says of a cell, as it is needed here."""
+    grade = cell.metadata.get("nbgrader") or {}
+    if not isinstance(grade, dict):
+        raise Broken(f"{where}: nbgrader: {grade!r} of a cell; write {{grade_id: ..., ...}}")
+    missing = [key for key in ("grade_id", "points") if key not in grade]
+    if grade.get("grade") and missing:
+        raise Broken(
+            f"{where}, cell {grade.get('grade_id', cell.source[:40])!r}: its nbgrader metadata "
+            f"have no {' and no '.join(missing)}; add `{missing[0]}: ...`"
+        )
+    return grade
+
+
+def question_in(source, hidden, namespace, where):
+    """The question that hidden code leaves, if any; its functions say where they stand."""
+    before = namespace.get("own_numbers")
+    with blamed(where, "mend its hidden marks", where):
+        # line numbers as in the cell
+        tree = ast.parse("\n" * source.count("\n", 0, hidden.start(1)) + hidden[1], where)
+        # its last line is for those who grade with nbgrader, and calls what a student wrote
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            tree.body.pop()
+        exec(compile(tree, where, "exec"), namespace)
+    own_numbers = namespace.get("own_numbers")
+    if own_numbers is not before:
+        namespace["own_numbers"] = guarded(own_numbers, "own_numbers", where)
+    question = namespace.pop("question", None)
+    if not isinstance(question, Question):
+        return None
+    return replace(
+        question,
+        cases=guarded(question.cases, f"cases of {question.name}", where),
+        truth=guarded(question.truth, f"truth of {question.name}", where),
+        judge=guarded(question.judge, f"judge of {question.name}", where),
+    )
 
 
 def student_version(assignment):
@@ -158,8 +278,9 @@ def student_version(assignment):
     found = nbformat.from_dict(assignment.notebook)
     found = nbformat.reads(nbformat.writes(found), as_version=4)
     quiet = Config({"ClearSolutions": {"enforce_metadata": True}})
-    for step in (LockCells, ClearSolutions, ClearHiddenTests, ClearOutput):
-        found, _ = step(config=quiet).preprocess(found, {})
+    with blamed(assignment.where, "mend its lines ### BEGIN ... and ### END ..."):
+        for step in (LockCells, ClearSolutions, ClearHiddenTests, ClearOutput):
+            found, _ = step(config=quiet).preprocess(found, {})
     found.metadata["coursework"] = {"assignment": assignment.name}
     found.metadata.pop("jupytext", None)
     return found
