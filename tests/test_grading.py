@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 import zipfile
+from types import SimpleNamespace
 
 import jupytext
 import numpy as np
@@ -18,7 +19,7 @@ sys.path.insert(0, str(ROOT / "book" / "assignments"))
 
 from grading import collect, hand_in, release, report, sources, tables
 from grading.__main__ import main
-from grading.grade import Refused, grade, level_to_use, seed_of
+from grading.grade import Refused, grade, level_to_use, own_numbers, seed_of
 
 LEVEL = collect.best_level()
 TEXT = (ROOT / "tests" / "fixture.md").read_text().replace("CANARY", sources.CANARY)
@@ -245,7 +246,7 @@ def test_regrading_keeps_what_was_marked_by_hand(tmp_path, course):
     rows, out = graded(folder, course)
     assert rows["ab"]["total"] == "8" and rows["ab"]["to_mark"] == 1
     table = table_of(out / "manual.csv")
-    assert [row["own_numbers"] for row in table] == ["letters: 2, seed: 3"] * 2
+    assert [row["own_numbers"] for row in table] == ["letters: 2\nseed: 3"] * 2
     assert table[0]["answer"] == "A reason."
     marked_by_hand(out, points="2,5", comment="Good, but the unit", mine="ask in person")
     rows, _ = graded(folder, course)
@@ -263,7 +264,7 @@ def test_points_that_make_no_sense_are_named(tmp_path, course, points):
     _, out = graded(folder, course)
     before = (out / "grades.csv").read_text()
     marked_by_hand(out, points=points)
-    with pytest.raises(ValueError, match="ab, words: .* from 0 to 4"):
+    with pytest.raises(ValueError, match="ab, fixture, words: .* from 0 to 4"):
         graded(folder, course)
     assert (out / "grades.csv").read_text() == before
 
@@ -285,9 +286,14 @@ def test_handing_in_twice_loses_no_mark(tmp_path, course):
     _, out = graded(folder, course)
     marked_by_hand(out, points="3", comment="Yes")
     put(folder, {"ab-fixture.ipynb": answers()})
+    rows, _ = graded(folder, course)
+    assert (rows["ab"]["status"], rows["ab"]["words"]) == ("graded", "3")
+    assert rows["ab"]["notes"] == "the same notebook as ab-fixture.ipynb"
+    put(folder, {"ab-fixture.ipynb": answers().replace('"A reason."', '"Another reason."')})
     graded(folder, course)
     assert manual_row(out)["earlier"] == "3 Yes"
-    assert manual_row(out)["answer"] == "A reason.\n[also handed in:]\nA reason."
+    both = "Another reason.\n[also handed in:]\nA reason."
+    assert manual_row(out)["answer"] == both
     page = (out / "feedback" / "ab.html").read_text()
     assert "this is ab/fixture.ipynb" in page and "this is ab-fixture.ipynb" in page
 
@@ -305,11 +311,11 @@ def test_two_rows_for_one_answer_lose_no_mark(tmp_path, course):
         put_rows(*points)
         assert graded(folder, course)[0]["ab"]["words"] == "3"
     put_rows("3", "2")
-    with pytest.raises(ValueError, match="ab, words: two rows .* keep one"):
+    with pytest.raises(ValueError, match="ab, fixture, words: two rows .* keep one"):
         graded(folder, course)
     rows = [row | {"points": "3"}, row | {"answer": "Another reason."}]
     tables.write_table(out / "manual.csv", tuple(row), rows)
-    with pytest.raises(ValueError, match="ab, words: two rows .* keep one"):
+    with pytest.raises(ValueError, match="ab, fixture, words: two rows .* keep one"):
         graded(folder, course)
 
 
@@ -352,6 +358,72 @@ def test_what_was_written_into_a_column_of_ones_own_is_kept(tmp_path, course):
     graded(folder, course)
     found = {row["student"]: row["mine"] for row in table_of(out / "manual.csv")}
     assert found == {"ab": "ask in person", "cd": ""}
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [("m\u00fcller", "m\u00f6ller"), ("\u674e\u5a1c", "\u738b\u4f1f"), ("7", "007")],
+)
+def test_a_later_batch_takes_no_mark(tmp_path, course, first, second):
+    folder = put(tmp_path / "in", {f"{first}/fixture.ipynb": answers(f'STUDENT = "{first}"')})
+    _, out = graded(folder, course)
+    marked_by_hand(out, points="3")
+    other = put(tmp_path / "late", {f"{second}/fixture.ipynb": answers(f'STUDENT = "{second}"')})
+    assert graded(other, course)[0][second]["words"] == "0"
+    assert graded(folder, course)[0][first]["words"] == "3"
+
+
+def test_marks_in_an_encoding_of_signs_go_to_nobody_else(tmp_path, course):
+    names = "\u674e\u5a1c", "\u6b27\u9633\u5a1c\u5a1c"
+    folder = put(tmp_path / "in", {f"{who}/fixture.ipynb": answers() for who in names})
+    _, out = graded(folder, course)
+    rows = table_of(out / "manual.csv")
+    for row, points in zip(rows, "31", strict=True):
+        row["points"] = points
+    tables.write_table(out / "manual.csv", tuple(rows[0]), rows)
+    text = (out / "manual.csv").read_text("utf-8-sig")
+    (out / "manual.csv").write_bytes(text.encode("gbk"))
+    assert {row["words"] for row in graded(folder, course)[0].values()} == {"0"}
+    kept = [row["points"] for row in table_of(out / "manual.csv")]
+    assert sorted(kept) == ["", "", "1", "3"]
+
+
+def test_pages_of_what_is_there_no_more_go(tmp_path, course):
+    folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/fixture.ipynb": answers()})
+    _, out = graded(folder, course)
+    (folder / "cd" / "fixture.ipynb").unlink()
+    graded(folder, course)
+    assert [file.name for file in (out / "feedback").iterdir()] == ["ab.html"]
+
+
+def test_own_numbers_that_fail_stop_no_other(tmp_path, course):
+    text = (course / "assignments" / "fixture.md").read_text()
+    changed = text.replace('"letters": len(student)', '"letters": 1 / (len(student) - 3)')
+    assert changed != text
+    (course / "assignments" / "fixture.md").write_text(changed)
+    folder = put(tmp_path / "in", {"abc/fixture.ipynb": answers(), "ab/fixture.ipynb": answers()})
+    rows, out = graded(folder, course)
+    assert {row["code"] for row in rows.values()} == {"8"}
+    found = {row["student"]: row["own_numbers"] for row in table_of(out / "manual.csv")}
+    assert found["ab"].startswith("letters: -1")
+    assert found["abc"].startswith("could not be computed") and "ZeroDiv" in found["abc"]
+
+
+def test_numbers_are_shown_with_four_digits():
+    found = SimpleNamespace(
+        own_numbers=lambda student: {
+            "a": -0.0,
+            "b": [1 / 3, {"c": np.float64(2e-9)}],
+            "d": (1, "e"),
+        }
+    )
+    assert own_numbers(found, "ab") == "a: 0\nb: [0.3333, c: 2e-09]\nd: [1, e]"
+
+
+def test_who_pickles_a_class_of_a_notebook_is_graded(tmp_path, course):
+    before = "import pickle\nclass A: pass\nassert type(pickle.loads(pickle.dumps(A()))) is A"
+    rows, _ = graded(put(tmp_path / "in", {"ab/fixture.ipynb": answers(before)}), course)
+    assert (rows["ab"]["code"], rows["ab"]["notes"]) == ("8", "")
 
 
 def test_a_comment_on_another_answer_is_kept_aside(tmp_path, course):
@@ -500,7 +572,9 @@ def test_answers_in_words_are_found_wherever_they_stand(fixture, handed):
         ("FIXTURE (ab).ipynb", "ab"),
         ("ab-fixture (1).ipynb", "ab"),
         ("ab-fixture-Copy1.ipynb", "ab"),
-        ("ab-fixture-1.ipynb", "ab"),
+        ("ab-fixture-1.ipynb", "ab-1"),
+        ("ab-o'neill-fixture-1.ipynb", "o'neill"),
+        ("notes.ipynb", "o'neill"),
         ("fixture-12.ipynb", "12"),
         ("fixture (1).ipynb", "o'neill"),
         ("'t Hooft/fixture.ipynb", "'t Hooft"),
@@ -630,7 +704,7 @@ def test_the_command_grades_a_course_into_its_folder(course, tmp_path, monkeypat
     monkeypatch.setattr("grading.grade.names", lambda overlay=None: ["fixture"])
     main()
     said = capsys.readouterr().out
-    assert "1 graded, 1 not; 1 answers to mark by hand" in said
+    assert "1 graded, 1 not; 1 answer to mark by hand" in said
     assert "without answers that are still to be marked: ab" in said
     out = course / "grades"
     assert table_of(out / "book-filled.csv") == [{"id": "ab", "Fixture": "8"}]

@@ -92,6 +92,46 @@ def written(course, old, new, text=TEXT):
             TEXT.replace("points: 6", "points: 7"),
             "fixture.md, cell double-marks: the parts of double are worth 6, and its cell 7; write",
         ),
+        (
+            TEXT.replace("points: 6", "points: six"),
+            "fixture.md, cell double-marks: points: 'six'; write a number",
+        ),
+        (
+            TEXT.replace("grade_id: double-marks", "grade_id: 5"),
+            "fixture.md: grade_id: 5 of a cell; write a name",
+        ),
+        (
+            TEXT.replace("grade_id: negative-marks", "grade_id: double-marks"),
+            "fixture.md, cell double-marks: this grade_id comes twice; write another one",
+        ),
+        (
+            TEXT.replace("grade: true, grade_id: double-marks, locked: true, points: 6, ", ""),
+            "fixture.md, cell '### BEGIN HIDDEN TESTS.*': .* have no grade_id and no points; add",
+        ),
+        (
+            TEXT.replace('{"small": 4, "large": 2}', '{"small": "4", "large": 2}'),
+            "fixture.md, cell double-marks: TypeError: .*; write the points of each part",
+        ),
+        (
+            TEXT.replace("**Why (4 marks).**", "**Why (5 marks).**"),
+            "fixture.md, cell words: its text says 5 marks, and its points are 4",
+        ),
+        (
+            TEXT.replace("# A fixture", "# A fixture\n\n**Marks.** 13: 8 for functions."),
+            "fixture.md: its text says 13 marks, 8 of them for functions, and there are 12 and 8;",
+        ),
+        (
+            TEXT.replace("# A fixture", "# A fixture\n\n## 1. Double (6 marks)"),
+            r"fixture.md: its headings say \[6\] marks, and its cells \[6, 2, 4\]; write the same",
+        ),
+        (
+            f"{HEAD}coursework:\n  solvers: [[MPM]]\n---\n{TEXT}",
+            r"fixture.md: its head has solvers: \[\['MPM'\]\]; write a list",
+        ),
+        (
+            TEXT.replace("import numpy as np", "raise SystemExit"),
+            "fixture.md, cell tagged given, line 1 of the cell: SystemExit; mend it there",
+        ),
         (TEXT.replace("- (3)", "- (2)"), "fixture.md, cell words: its rubric has the sum 3, and"),
         (
             TEXT.replace("### END HIDDEN TESTS", "### END HIDDEN TEST", 1),
@@ -136,12 +176,18 @@ def test_what_is_no_assignment_lies_beside_them(course):
 
 def test_lines_that_do_not_pair_are_named(course, said):
     written(course, "    ### END SOLUTION\n", "")
-    assert re.match(r"tasks\.py: /fixture\.md: .*; mend its lines ### BEGIN", said("assignments"))
+    line = "/fixture.md, cell double: no solution stands in it; write it between ### BEGIN"
+    assert said("assignments").startswith(f"tasks.py: {line}")
 
 
 # ---------------------------------------------------------------- what is tried out
 
 HIDDEN_ERRORS = [
+    (
+        "    return x + x",
+        "    raise SystemExit",
+        "/fixture.md, cell double-marks, truth of double, line 12 of the cell: SystemExit; mend it",
+    ),
     (
         "    return x + x",
         "    return y",
@@ -215,18 +261,21 @@ def test_own_solutions_are_run_once(course, said, monkeypatch):
     assert said("grade") == ""
     run, runs = collect.collected, []
 
-    def counted(*arguments):
-        runs.append(arguments)
-        return run(*arguments)
+    def counted(assignment, cells, *others):
+        runs.append(any("x + x" in source for _, source in cells))
+        return run(assignment, cells, *others)
 
-    monkeypatch.setattr(release, "collected", counted)
-    assert said("grade") == "" and len(runs) == 0
+    monkeypatch.setattr("grading.grade.collected", counted)
+    assert said("grade") == "" and runs == []
     written(course, "true, rtol=1e-9)", "2 * true, rtol=1e-9)")
-    assert "twice as much" in said("grade") and len(runs) == 0
+    assert "twice as much" in said("grade") and runs == []
     written(course, "    return 2 * x", "    return x + x")
-    assert said("grade") == "" and len(runs) == 1
+    assert said("grade") == "" and runs == [True]
     (course / "GRADING_SEED").write_text("6\n")
-    assert said("grade") == "" and len(runs) == 2
+    assert said("grade") == "" and sum(runs) == 2
+    for file in (course / "grades" / "collected").glob("*.json"):
+        file.write_text("{")
+    assert said("grade") == "" and sum(runs) == 3
 
 
 def test_public_assignments_are_not_tried_out(course, said, monkeypatch):
@@ -288,7 +337,8 @@ PLANES = "(np.eye(2), 3 + np.eye(2), (1, 1), (1, 1))\n    return 2 * x"
             f"plane{PLANES}",
             ["l1_twin_svm"],
         ),
-        ("import fsnotes.bounds\nd = fsnotes.bounds", "d.delta(1.0)\n    return 2 * x", ["delta"]),
+        ("import fsnotes.rfs\nd = fsnotes.rfs", "d.RFS()\n    return 2 * x", ["RFS"]),
+        ("from fsnotes.bounds import kappa", "kappa(0.5)\n    return 2 * x", []),
         (
             "import fsnotes.surrogates\nvars(fsnotes.surrogates)['L1']()",
             "return 2 * x",
@@ -306,6 +356,19 @@ PLANES = "(np.eye(2), 3 + np.eye(2), (1, 1), (1, 1))\n    return 2 * x"
 )
 def test_a_solver_is_flagged_however_it_is_called(before, body, wanted):
     assert flags(before, body) == wanted
+
+
+def test_what_a_cell_that_was_handed_out_calls_is_not_the_students():
+    fit = "MPM().fit(np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2)"
+    fitted = f"from fsnotes import MPM\n{fit}"
+    text = TEXT.replace("import numpy as np\n", f"import numpy as np\n{fitted}\n")
+    fixture = sources.assignment("fixture", jupytext.reads(text, fmt="md:myst"))
+    fixture = dataclasses.replace(fixture, solvers=("MPM",))
+    drawn = {q.name: q.drawn(1) for q in fixture.questions.values()}
+    cells = [("", source) for source in fixture.texts if fitted in source]
+    for more, wanted in (("x = 1", []), (fit, ["MPM"])):
+        found = collect.collected(fixture, [*cells, ("", more)], drawn, LEVEL)
+        assert not found["errors"] and found["flags"] == wanted
 
 
 def test_where_no_solver_is_to_be_written_all_may_be_called():

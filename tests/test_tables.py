@@ -125,8 +125,9 @@ def test_marks_are_filled_into_a_gradebook(tmp_path, separator):
     half = "7.5" if separator == "," else "7,5"
     assert [row["Assignment: A fixture (Real)"] for row in rows] == [half, "8", ""]
     assert columns == ["Name", "ID number", "Assignment: A fixture (Real)"]
-    assert said[0] == "gh is not in book.csv"
-    assert said[1:] == (["marks are written with a decimal comma"] if separator == ";" else [])
+    told = ["gh is not in book.csv", "marks replaced in 'Assignment: A fixture (Real)': 1"]
+    assert said[:2] == told
+    assert said[2:] == (["marks are written with a decimal comma"] if separator == ";" else [])
     assert rows[1]["Name"] == "Lovelace, B"
     with pytest.raises(ValueError, match="--key"):
         gradebook.fill(exported, "Nobody", totals, {"fixture": "A fixture"}, out)
@@ -158,17 +159,17 @@ def test_of_a_mark_in_three_forms_the_number_is_filled_in(tmp_path):
 @pytest.mark.parametrize(
     "table, filled, said",
     [
-        ("id\nab\n", "id,A fixture\nab,2.5\n", "0 columns fit fixture; a new one"),
-        ("id;x\nab;1.5\n", "id;x;A fixture\nab;1.5;2.5\n", "0 columns fit fixture; a new one"),
+        ("id\nab\n", "id,A fixture\nab,2.5\n", "no columns fit fixture; a new one"),
+        ("id;x\nab;1.5\n", "id;x;A fixture\nab;1.5;2.5\n", "no columns fit fixture; a new one"),
         (
             "id,Fixture (percent)\nab,85 %\n",
             "id,Fixture (percent),A fixture\nab,85 %,2.5\n",
-            "0 columns fit fixture (Fixture (percent): left alone, since not all in it are",
+            "no columns fit fixture (Fixture (percent): left alone, since not all in it are",
         ),
         (
             "id,A fixture\nab,B+\n",
             "id,A fixture,A fixture (points)\nab,B+,2.5\n",
-            "0 columns fit fixture (A fixture: left alone",
+            "no columns fit fixture (A fixture: left alone",
         ),
         (
             "id,Fixture,Fixture (late)\nab,,\n",

@@ -160,7 +160,7 @@ BORDERS = [
         "right side",
         1e-6,
         lambda answer, true, given, error: answer - error,
-        "that is a bound, but not the greatest: which ones come as near as one likes?",
+        "that is a bound, but not the greatest: is it the variance around the mean?",
     ),
     *either_side(
         "two_cones",

@@ -121,7 +121,8 @@ def run_grade(arguments):
     graded = [row for row in rows if row["status"] in ("graded", "handed in twice")]
     others = [row for row in rows if row not in graded]
     to_mark = sum(row["to_mark"] for row in graded)
-    print(f"{len(graded)} graded, {len(others)} not; {to_mark} answers to mark by hand")
+    answers = "1 answer" if to_mark == 1 else f"{to_mark} answers"
+    print(f"{len(graded)} graded, {len(others)} not; {answers} to mark by hand")
     for row in others[:20]:
         print(f"  {row['file']}: {row['status']}")
     levels = {row["isolation"] for row in graded}

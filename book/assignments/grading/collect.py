@@ -273,6 +273,7 @@ def collected(assignment, cells, drawn, level):
         questions.append({"name": question.name, "names": names, "cases": cases})
     request = {
         "cells": [source for _, source in cells],
+        "handed_out": assignment.texts,
         "questions": questions,
         "cells_seconds": CELLS_SECONDS,
         "cell_seconds": CELL_SECONDS,

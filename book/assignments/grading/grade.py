@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from grading import report, tables
+from grading import collect, jail, probe, report, tables
 from grading.collect import CELL_SECONDS, CELLS_SECONDS, LEVELS, best_level, collected, plain
 from grading.compare import marks
 from grading.hand_in import handed_in, same
@@ -101,21 +101,14 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
     (out / "feedback").mkdir(exist_ok=True)
 
     def answers_of(one):
-        file = out / "collected" / f"{fingerprint(one, drawn[one.assignment], level)}.json"
-        try:
-            return json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            pass  # not there, or not whole
-        if only and same(one.student) != only:
+        key = fingerprint(one, assignments[one.assignment], drawn[one.assignment], level)
+        file = out / "collected" / f"{key}.json"
+        if only and same(one.student) != only and not file.is_file():
             return None
         try:
-            result = collected(assignments[one.assignment], one.cells, drawn[one.assignment], level)
+            return kept(file, assignments[one.assignment], one.cells, drawn[one.assignment], level)
         except Exception as error:  # of one, which must not stop the others
             return f"it could not be run ({type(error).__name__})"
-        scratch = file.with_suffix(f".{id(one)}")
-        scratch.write_text(json.dumps(result), encoding="utf-8")
-        scratch.replace(file)
-        return result
 
     readable = [one for one in found if not one.problem]
     with ThreadPoolExecutor(options.get("jobs") or 1) as pool:
@@ -139,7 +132,8 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
     nobody = [row for k, row in manual.items() if k not in handed_in_keys]
     if nobody:
         print(f"{len(nobody)} marked rows of manual.csv belong to nothing that was handed in:")
-        print("  " + ", ".join(f"{row['student']} {row['grade_id']}" for row in nobody[:10]))
+        for row in nobody[:10]:
+            print(f"  {row['student']} {row['assignment']} {row['grade_id']}")
     rows, pages = [], {}
     before = grades_before(out / "grades.csv") if only else {}
     for one in found:
@@ -168,9 +162,14 @@ def grade(submissions, seed, out, overlay=None, assignment_seed=None, **options)
         if one.student and (one.problem or result is not None):
             pages.setdefault(one.student, []).append(entry)
     tables.write_table(out / "grades.csv", report.GRADES, rows, separator, report.NUMBERS)
+    written = set()
     for student, entries in pages.items():
         file = out / "feedback" / report.file_name(student)
         file.write_text(report.feedback(student, entries), encoding="utf-8")
+        written.add(file)
+    if not only:
+        for file in set((out / "feedback").glob("*.html")) - written:
+            file.unlink()  # of files that are there no more
     return rows
 
 
@@ -192,11 +191,29 @@ def students_of(found):
     return ", ".join(sorted({one.student for one in found if one.student})[:20])
 
 
-def fingerprint(one, drawn, level):
-    """Of everything on which answers depend."""
+def fingerprint(one, assignment, drawn, level):
+    """Of everything on which answers and flags depend, the grader itself among it."""
     cases = {name: [plain(list(a.values())) for _, a in found] for name, found in drawn.items()}
-    text = json.dumps([one.assignment, one.cells, cases, level])
+    about = [one.assignment, assignment.solvers, assignment.texts, one.cells, cases, level]
+    grader = [
+        Path(module.__file__).read_text(encoding="utf-8") for module in (collect, jail, probe)
+    ]
+    text = json.dumps([*about, *grader])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def kept(file, *submission):
+    """What was collected before and is in a file, or what is collected now and put there."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        pass  # not there, or not whole
+    result = collected(*submission)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    scratch = file.with_suffix(f".{id(submission)}")
+    scratch.write_text(json.dumps(result), encoding="utf-8")
+    scratch.replace(file)
+    return result
 
 
 def words_to_mark(found, assignments):
@@ -204,7 +221,10 @@ def words_to_mark(found, assignments):
     rows = []
     for one in found:
         assignment = assignments[one.assignment]
-        numbers = own_numbers(assignment, one.said)
+        try:
+            numbers = own_numbers(assignment, one.said)
+        except Exception as error:  # for one student, who is marked all the same
+            numbers = f"could not be computed: {error}"
         for manual in assignment.manual:
             rows.append(
                 {
@@ -224,10 +244,16 @@ def own_numbers(assignment, student):
     if assignment.own_numbers is None:
         return ""
     found = assignment.own_numbers(student)
-    return ", ".join(
-        f"{name}: {value:.4g}" if isinstance(value, float) else f"{name}: {value}"
-        for name, value in found.items()
-    )
+    return "\n".join(f"{name}: {shown(value)}" for name, value in found.items())
+
+
+def shown(value):
+    """A number with four digits, also within lists."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {shown(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(shown, value))}]"
+    return f"{value + 0.0:.4g}" if isinstance(value, float) else str(value)
 
 
 def marked(one, assignment, given, result, manual):
@@ -250,8 +276,10 @@ def marked(one, assignment, given, result, manual):
         told.append(ENDED.get(result["ended"], "it ended Python before its end"))
     for place, error in result["errors"].items():
         grade_id = one.cells[int(place)][0]
+        name = grade_id.removesuffix("-form")
+        what = name if grade_id == name else f"the check of {name}"
         cell = f"code cell {int(place) + 1}" + (
-            f" ({grade_id})" if grade_id in assignment.questions else ""
+            f" ({what})" if name in assignment.questions else ""
         )
         told.append(f"{cell} {OUT_OF_TIME if error == 'OutOfTime' else f'raises {error}'}")
     row = {
@@ -273,6 +301,8 @@ def marked(one, assignment, given, result, manual):
             f"{q}: {report.short(sum(parts.values()))}" for q, parts in given.points.items()
         ),
     }
+    if same(one.said) != same(one.student):
+        told = ["its STUDENT is not the identity by which it was handed in", *told]
     entry = {
         "file": one.file,
         "twice": row["status"] != "graded",

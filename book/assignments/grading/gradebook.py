@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections import Counter
 from pathlib import Path
 
 from grading.hand_in import same, word
@@ -46,7 +47,7 @@ def fill(exported, key, totals, titles, out):
         # one platform exports each mark as a number, as a share and as a letter
         fits = [at for at in fits if columns[at].endswith("(Real)")][:1] or fits
         if len(fits) != 1:
-            why = f"{len(fits)} columns fit {name}"
+            why = f"{len(fits) or 'no'} columns fit {name}"
             if others:
                 why += f" ({', '.join(others)}: left alone, since not all in it are numbers)"
             head = titles[name] if titles[name] not in columns else f"{titles[name]} (points)"
@@ -62,16 +63,19 @@ def fill(exported, key, totals, titles, out):
     )
     sign = sign or ("," if table.separator == ";" else ".")
     ids = [identity(row[columns.index(key)]) for row in rows]
-    guessed = False
+    guessed, replaced = False, Counter()
     for (student, name), points in sorted(totals.items()):
         if ids.count(same(student)) == 1:
             text = f"{points:g}".replace(".", signs[name] or sign)
-            rows[ids.index(same(student))][places[name]] = text
+            row = rows[ids.index(same(student))]
+            replaced[columns[places[name]]] += row[places[name]].strip() not in ("", "-", text)
+            row[places[name]] = text
             guessed |= not signs[name] and points % 1 > 0
         else:
             times = ids.count(same(student))
             where = f"is {times} times in" if times else "is not in"
             said += [line for line in [f"{student} {where} {exported.name}"] if line not in said]
+    said += [f"marks replaced in {column!r}: {n}" for column, n in replaced.items() if n]
     if guessed and table.separator != ",":
         said.append(f"marks are written with a decimal {'comma' if sign == ',' else 'point'}")
     text = io.StringIO()

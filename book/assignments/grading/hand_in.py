@@ -14,11 +14,10 @@ LONGEST_CODE = 500_000  # characters, of all code of a notebook
 LONGEST_NAME = 100
 STUDENT = re.compile(r"""^STUDENT\s*=\s*(["'])(.+?)\1""", re.M)
 COPY = re.compile(r"\s*\(\d+\)$|-Copy\d*$")
-NUMBERED = re.compile(r"[-_ ]\d{1,2}")  # what platforms add where somebody hands in again
 WHOLE_CELL = re.compile(r"\A\s*%%(time|capture)\b.*\n")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 KINDS = ("code", "markdown", "raw")
-IGNORED = ("__MACOSX", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db")
+IGNORED = ("__MACOSX", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 @dataclass(frozen=True)
@@ -94,9 +93,10 @@ def handed_in(place, assignments, id_pattern=None):
 
 def lies_too_deep(found, folders):
     """Whether all lie in one more folder, which is not named by one of several students."""
+    found = [one for one in found if not one.problem]
     parts = [PurePosixPath(one.file).parts for one in found]
     tops = {same(part[folders]) if len(part) > folders + 1 else None for part in parts}
-    said = {same(one.said) for one in found if not one.problem}
+    said = {same(one.said) for one in found}
     return len(tops) == 1 and None not in tops and len(said) > 1 and not tops & said
 
 
@@ -186,6 +186,9 @@ def one(name, content, assignments, pattern, folders=0):
     if sum(len(source) for _, source, is_code in blocks if is_code) > LONGEST_CODE:
         problem, blocks = problem or f"more than {LONGEST_CODE // 1000} kB of code", []
     cells, words = [], {}
+    named = [other for other in assignments if word(other).search(PurePosixPath(name).stem)]
+    if assignment and named and assignment not in named:
+        notes.append(f"its name says {named[0]}, and its content {assignment}")
     if assignment and not problem:
         seed, wanted = seed_in(source for _, source, _ in blocks), assignments[assignment].seed
         if seed and seed != wanted:
@@ -203,7 +206,7 @@ def one(name, content, assignments, pattern, folders=0):
         problem = f"not one of the assignments ({', '.join(assignments)})"
     said = next((m[2].strip() for _, source, _ in blocks if (m := STUDENT.search(source))), "")
     said = printable(said)[:LONGEST_NAME]
-    student = printable(who(name, assignment, said, pattern, folders))[:LONGEST_NAME]
+    student = printable(who(name, assignments, said, pattern, folders))[:LONGEST_NAME]
     if not student and pattern is not None:
         problem = problem or "its student cannot be told: --id-pattern is not in its name"
     elif not student:
@@ -252,7 +255,7 @@ def which(name, notebook, ids, assignments):
     return best if best and shares[best] else ""
 
 
-def who(name, assignment, said, pattern, folders):
+def who(name, assignments, said, pattern, folders):
     """Identity of the student."""
     path = PurePosixPath(*PurePosixPath(name).parts[folders:])
     if pattern is not None:
@@ -263,10 +266,12 @@ def who(name, assignment, said, pattern, folders):
     if len(path.parts) > 1:
         return path.parts[0].strip()
     stem = COPY.sub("", path.stem)
-    before, *after = word(assignment).split(stem, maxsplit=1) if assignment else [stem]
-    if before and after and NUMBERED.fullmatch(after[0]):
-        after = []
-    return "".join([before, *after]).strip(" -_.()") or said
+    named = [word(assignment) for assignment in assignments if word(assignment).search(stem)]
+    # without the name of an assignment it may be anything, as notes.txt
+    if not named or (said and word(said).search(stem)):
+        return said
+    parts = [part.strip(" -_.()") for part in named[0].split(stem, maxsplit=1)]
+    return "-".join(filter(None, parts)) or said
 
 
 def word(name):
@@ -316,16 +321,18 @@ def answers_in_words(blocks, assignment):
 
 def marked_twice(found):
     """The same, with a note where a student has handed in an assignment more than once."""
-    files = {}
+    groups = {}
     for one in found:
         if not one.problem:
-            files.setdefault((same(one.student), one.assignment), []).append(one.file)
+            groups.setdefault((same(one.student), one.assignment), []).append(one)
     result = []
     for one in found:
-        alike = files.get((same(one.student), one.assignment), [])
+        alike = groups.get((same(one.student), one.assignment), [])
         if not one.problem and len(alike) > 1:
-            others = ", ".join(file for file in alike if file != one.file)
-            notes = (*one.notes, f"handed in more than once: also {others}")
+            others = ", ".join(other.file for other in alike if other is not one)
+            is_copy = all((o.cells, o.words) == (one.cells, one.words) for o in alike)
+            said = "the same notebook as" if is_copy else "handed in more than once: also"
+            notes = (*one.notes, f"{said} {others}")
             one = HandedIn(**{**one.__dict__, "notes": notes})
         result.append(one)
     return result

@@ -9,7 +9,7 @@ from fsnotes.coursework import Wrong
 from grading import hand_in, sources
 from grading.collect import collected
 from grading.compare import answer, marks
-from grading.grade import fingerprint, own_numbers
+from grading.grade import fingerprint, kept, own_numbers
 from grading.sources import Broken, blamed
 
 INSIDE = "feature-selection-assignments"
@@ -152,19 +152,18 @@ def try_out(assignment, seed, level, folder=None):
     questions = {question.name: question for question in assignment.questions.values()}
     with blamed(where, "mend its parts and cases"):
         drawn = {name: question.drawn(seed) for name, question in questions.items()}
-        key = fingerprint(one, drawn, level)
-    file = folder and folder / f"{key}.json"
+        key = fingerprint(one, assignment, drawn, level)
     truths = {
         name: [question.truth(**arguments) for _, arguments in drawn[name]]
         for name, question in questions.items()
     }
-    if file and file.is_file():
-        found = json.loads(file.read_text(encoding="utf-8"))
-    else:
-        found = collected(assignment, one.cells, drawn, level)
-        if file:
-            folder.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(found), encoding="utf-8")
+    submission = assignment, one.cells, drawn, level
+    found = kept(folder / f"{key}.json", *submission) if folder else collected(*submission)
+    if found["flags"]:
+        print(
+            f"{where}: its own solution calls {', '.join(found['flags'])}; whoever does the same "
+            "is flagged"
+        )
     hints = marks(assignment, drawn, truths, found).hints
     for name, part, hint in ((n, p, hint) for n in hints for p, hint in hints[n].items()):
         lost = f"its own solution loses the part {part!r} of {name}"

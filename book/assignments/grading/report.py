@@ -5,6 +5,7 @@ import itertools
 import operator
 import re
 import unicodedata
+from collections import Counter
 
 from grading.hand_in import same
 from grading.tables import need, read_table
@@ -74,13 +75,6 @@ def key_of(row):
     return key(row["student"], row["assignment"], row["grade_id"])
 
 
-def blurred(key):
-    """A key by what no spreadsheet changes: neither leading zeros nor letters beyond ASCII."""
-    student, *rest = key
-    student = student.lstrip("0") if student.isdigit() else student
-    return re.sub(r"[^\x00-\x7f]", "?", student), *rest
-
-
 def rows_kept(file):
     """Rows of an earlier table by `key`, and whether its letters are as they were."""
     if not file.is_file():
@@ -99,25 +93,43 @@ def rows_by_key(wanted):
     found = {}
     for row in wanted:
         row = {name: str(value) for name, value in row.items()}
-        if (key := key_of(row)) in found:
+        if (key := key_of(row)) in found and row["answer"] != found[key]["answer"]:
             # handed in twice: whoever marks sees both
             answer = f"{found[key]['answer']}\n[also handed in:]\n{row['answer']}"
             found[key]["answer"] = shortened(answer)
         else:
-            found[key] = row
+            found.setdefault(key, row)
     return found
 
 
-def pop_matches(wanted, old):
-    """For each key its earlier row: of the same key, or of the only one alike, or {}."""
+def pop_matches(wanted, old, is_unicode):
+    """For each row its earlier one: of the same key, or the only one that it may be; or {}."""
     found = {key: old.pop(key) for key in wanted if key in old}
-    alike = {}
-    for key in [*old, *wanted.keys() - found.keys()]:
-        alike.setdefault(blurred(key), []).append(key)
-    for one in alike.values():
-        if len(one) == 2 and one[0] in old and one[1] in wanted:
-            found[one[1]] = old.pop(one[0])
+    pairs = [
+        (key, other)
+        for key in wanted.keys() - found.keys()
+        for other in old
+        if is_damaged(other, key, is_unicode)
+        and all(
+            may_be(old[other].get(name, ""), wanted[key][name], is_unicode)
+            for name in ("answer", "own_numbers")
+        )
+    ]
+    keys, others = map(Counter, zip(*pairs, strict=True)) if pairs else ({}, {})
+    for key, other in pairs:
+        if keys[key] == others[other] == 1:
+            found[key] = old.pop(other)
     return {key: found.get(key, {}) for key in wanted}
+
+
+def is_damaged(kept, key, is_unicode):
+    """Whether a spreadsheet may have made one key of another: zeros lost, or letters."""
+    (student, *question), (before, *wanted) = kept, key
+    if question != wanted:
+        return False
+    if before.isdigit():
+        return before.lstrip("0") == student
+    return may_be(student, before, is_unicode)
 
 
 def merge_manual(file, wanted):
@@ -137,7 +149,7 @@ def merge_manual(file, wanted):
     """
     old, is_unicode = rows_kept(file)
     merged = rows_by_key(wanted)
-    for key, kept in pop_matches(merged, old).items():
+    for key, kept in pop_matches(merged, old, is_unicode).items():
         row = merged[key]
         row |= filled_in(kept, row["answer"], is_unicode)
         row |= {name: value for name, value in kept.items() if name not in row}
@@ -149,8 +161,8 @@ def merge_manual(file, wanted):
 
 def has_writing(row):
     """Whether somebody has written something into a row."""
-    own = [text for name, text in row.items() if name not in (*MANUAL, *FILLED)]
-    filled = [row.get(name, "") for name in FILLED if row["comment"] != NO_ANSWER]
+    own = [text for name, text in row.items() if name not in (*MANUAL, *FILLED[:2])]
+    filled = [row[name] for name in FILLED[:2] if row["comment"] != NO_ANSWER]
     return any(text.strip() for text in [*own, *filled])
 
 
@@ -159,8 +171,8 @@ def one_of(first, second):
     marks = [[row[name].strip() for name in FILLED[:2]] for row in (first, second)]
     if (all(map(any, marks)) and marks[0] != marks[1]) or first["answer"] != second["answer"]:
         raise ValueError(
-            f"manual.csv, {first['student']}, {first['grade_id']}: two rows with other points, "
-            "comments or answers; keep one, with the student's whole identity"
+            f"manual.csv, {first['student']}, {first['assignment']}, {first['grade_id']}: two rows "
+            "with other points, comments or answers; keep one, with the student's whole identity"
         )
     return second if any(marks[1]) else first
 
@@ -184,27 +196,35 @@ def may_be(kept, answer, is_unicode):
     kept, answer = (re.sub(r"[\s']", "", unicodedata.normalize("NFC", t)) for t in (kept, answer))
 
     def fits(now, before):
-        lost = now == "?" or not is_unicode and not now.isascii()
-        return now == before or (lost and not before.isascii())
+        if now == before or before.isascii():
+            return now == before
+        # a letter of an alphabet is one byte in many encodings; others are not
+        is_letter = unicodedata.east_asian_width(before) not in "WF"
+        return now == "?" or (is_letter and not is_unicode and not now.isascii())
 
     return len(kept) == len(answer) and all(map(fits, kept, answer))
 
 
 def checked_points(row):
     """Points as filled in, or an error that says where they make no sense."""
-    text = row["points"].strip().replace(",", ".")
+    text = row["points"].strip()
     if not text:
         return ""
-    try:
-        points = float(text)
-    except ValueError:
-        points = float("nan")
-    if not 0 <= points <= float(row.get("most", "").replace(",", ".") or "inf"):
+    points, most = as_number(text), as_number(row.get("most", ""))
+    if points is None or not 0 <= points <= (float("inf") if most is None else most):
         raise ValueError(
-            f"manual.csv, {row['student']}, {row['grade_id']}: {row['points']!r} points; write a "
-            f"number from 0 to {row.get('most')}"
+            f"manual.csv, {row['student']}, {row['assignment']}, {row['grade_id']}: {text!r} "
+            f"points; write a number from 0 to {row.get('most')}"
         )
     return short(points)
+
+
+def as_number(text):
+    """A number as it is written with a point or a comma, or None."""
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
 
 
 # ---------------------------------------------------------------- feedback

@@ -17,9 +17,12 @@ from fsnotes.coursework import Question, Wrong
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "book" / "assignments"
 CANARY = "canary" + "-5c1e9a7d"  # stands in every solution and hidden mark, and nowhere else
+SOLUTION = re.compile(r"### BEGIN SOLUTION\n.*?### END SOLUTION", re.S)
 HIDDEN = re.compile(r"### BEGIN HIDDEN TESTS\n(.*?)\n### END HIDDEN TESTS", re.S)
 SEED = re.compile(r"^ASSIGNMENT_SEED *= *(\d+)", re.M)
-HEAD = re.compile(r"\*\*(.+?) \(\d+ marks\)")
+HEAD = re.compile(r"\*\*(.+?) \((\d+) marks\)")
+TASK = re.compile(r"^## .*\((\d+) marks\)", re.M)
+SUM = re.compile(r"\*\*Marks\.\*\* (\d+): (\d+) for ")
 RUBRIC = re.compile(r"^- \((\d+)\) (.*(?:\n  .*)*)", re.M)
 
 
@@ -93,7 +96,7 @@ def blamed(where, todo, code=None):
         yield
     except (Broken, Wrong):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         lines, said = [f.lineno for f in frames if f.filename == code], str(error)
         if isinstance(error, SyntaxError) and error.filename == code:
@@ -167,20 +170,31 @@ def read(name, overlay=None, seed=None):
 
 def assignment(name, notebook, file=None):
     """An assignment from its notebook."""
-    where, namespace, questions, manual = file or name, {}, {}, []
+    where, namespace, questions, manual, ids = file or name, {}, {}, [], set()
     for cell in notebook.cells:
         if cell.cell_type == "code" and "given" in cell.metadata.get("tags", []):
             code = f"{where}, given"
             with blamed(f"{where}, cell tagged given", "mend it there", code):
                 exec(compile(cell.source, code, "exec"), namespace)
         grade = grade_of(cell, where)
-        here = f"{where}, cell {grade.get('grade_id')}"
+        grade_id = grade.get("grade_id")
+        here = f"{where}, cell {grade_id}"
+        if grade_id in ids:
+            raise Broken(f"{here}: this grade_id comes twice; write another one")
+        ids |= {grade_id} - {None}
+        if grade.get("solution") and not SOLUTION.search(cell.source):
+            raise Broken(
+                f"{here}: no solution stands in it; write it between ### BEGIN SOLUTION and "
+                "### END SOLUTION"
+            )
         for hidden in HIDDEN.finditer(cell.source):
             question = question_in(cell.source, hidden, namespace, here)
             if question is not None:
-                if question.worth != grade.get("points"):
+                with blamed(here, "write the points of each part, as {'any': 10}"):
+                    worth = question.worth
+                if worth != grade.get("points"):
                     raise Broken(
-                        f"{here}: the parts of {question.name} are worth {question.worth}, and "
+                        f"{here}: the parts of {question.name} are worth {worth}, and "
                         f"its cell {grade.get('points')}; write the same number"
                     )
                 questions[grade["grade_id"].removesuffix("-marks")] = question
@@ -203,8 +217,11 @@ def assignment(name, notebook, file=None):
                     f"{grade['points']}; write the same number"
                 )
             title = HEAD.match(cell.source.strip())
+            if title and int(title[2]) != total:
+                raise Broken(f"{here}: its text says {title[2]} marks, and its points are {total}")
             title = title[1] if title else grade["grade_id"]
             manual.append(Manual(grade["grade_id"], title, grade["points"], rubric))
+    check_marks_said(notebook, questions, manual, where)
     if not questions and not manual:
         raise Broken(
             f"{where} is no assignment, since no cell of it has marks; move it to another folder, "
@@ -224,12 +241,33 @@ def assignment(name, notebook, file=None):
         raise Broken(f"{where} has no title; begin its text with a line '# TITLE'")
     about = notebook.metadata.get("coursework")
     solvers = about.get("solvers", []) if isinstance(about, dict) else []
-    if not isinstance(solvers, list):
+    if not isinstance(solvers, list) or not all(isinstance(name, str) for name in solvers):
         raise Broken(f"{where}: its head has solvers: {solvers!r}; write a list, as [MPM, L1MPM]")
     own_numbers = namespace.get("own_numbers")
+    if own_numbers is not None:
+        own_numbers = guarded(own_numbers, "own_numbers", where)
     return Assignment(
         name, title, notebook, tuple(solvers), questions, tuple(manual), own_numbers, where
     )
+
+
+def check_marks_said(notebook, questions, manual, where):
+    """Raise an error where a text names other marks than there are."""
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    tasks = [int(marks) for marks in TASK.findall(text)]
+    code = [question.worth for question in questions.values()]
+    words = sum(answer.points for answer in manual)
+    if tasks and tasks != [*code, *[words] * bool(manual)]:
+        raise Broken(
+            f"{where}: its headings say {tasks} marks, and its cells {[*code, words]}; write the "
+            "same numbers"
+        )
+    for total, for_code in SUM.findall(text):
+        if (int(total), int(for_code)) != (sum(code) + words, sum(code)):
+            raise Broken(
+                f"{where}: its text says {total} marks, {for_code} of them for functions, and "
+                f"there are {sum(code) + words:g} and {sum(code):g}; write the same numbers"
+            )
 
 
 def grade_of(cell, where):
@@ -237,11 +275,18 @@ def grade_of(cell, where):
     grade = cell.metadata.get("nbgrader") or {}
     if not isinstance(grade, dict):
         raise Broken(f"{where}: nbgrader: {grade!r} of a cell; write {{grade_id: ..., ...}}")
+    is_marked = grade.get("grade") or HIDDEN.search(cell.source)
     missing = [key for key in ("grade_id", "points") if key not in grade]
-    if grade.get("grade") and missing:
+    if is_marked and missing:
         raise Broken(
             f"{where}, cell {grade.get('grade_id', cell.source[:40])!r}: its nbgrader metadata "
             f"have no {' and no '.join(missing)}; add `{missing[0]}: ...`"
+        )
+    if not isinstance(grade.get("grade_id", ""), str):
+        raise Broken(f"{where}: grade_id: {grade['grade_id']!r} of a cell; write a name")
+    if is_marked and type(grade["points"]) not in (int, float):
+        raise Broken(
+            f"{where}, cell {grade['grade_id']}: points: {grade['points']!r}; write a number"
         )
     return grade
 

@@ -39,7 +39,7 @@ def read_table(file):
     if content.startswith(SPREADSHEETS):
         raise ValueError(f"{file} is a spreadsheet's own file; save it as CSV, and pass that")
     text, encoding = decoded(content)
-    said = re.match(r"sep=(.)\r?\n", text)
+    said = re.match(r"sep=(.)\r?\n", text, re.I)
     first_line = said[0] if said else ""
     body = io.StringIO(text[len(first_line) :], newline="")
     found = []
@@ -57,7 +57,7 @@ def read_table(file):
 def decoded(content):
     """Text, and the encoding by which it becomes the same bytes again."""
     if content.startswith(UTF_16_MARKS):
-        return content.decode("utf-16"), "utf-16"
+        return content.decode("utf-16", "replace"), "utf-16"
     for encoding in ("utf-8-sig" if content.startswith(UTF_8_MARK) else "utf-8", "cp1252"):
         try:
             return content.decode(encoding), encoding
