@@ -460,7 +460,8 @@ def test_a_table_in_the_encoding_of_a_spreadsheet_loses_no_mark(tmp_path, course
     for row in (rows := table_of(out / "manual.csv")):
         row["student"] = row["student"].lstrip("0")
         row["points"] = "3"
-    tables.write_table(out / "manual.csv", tuple(rows[0]), rows, ";")
+    columns = [name for name in rows[0] if name != "own_numbers" or encoding != "ascii"]
+    tables.write_table(out / "manual.csv", columns, rows, ";")
     text = (out / "manual.csv").read_text("utf-8-sig")
     (out / "manual.csv").write_bytes(text.encode(encoding, "replace"))
     rows, _ = graded(folder, course)

@@ -111,8 +111,9 @@ def pop_matches(wanted, old, is_unicode):
         for other in old
         if is_damaged(other, key, is_unicode)
         and all(
-            may_be(old[other].get(name, ""), wanted[key][name], is_unicode)
+            may_be(old[other][name], wanted[key][name], is_unicode)
             for name in ("answer", "own_numbers")
+            if name in old[other]
         )
     ]
     keys, others = map(Counter, zip(*pairs, strict=True)) if pairs else ({}, {})
