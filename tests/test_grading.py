@@ -698,6 +698,7 @@ def test_the_archives_of_a_course_are_beside_its_seed(course, tmp_path, monkeypa
 def test_the_command_grades_a_course_into_its_folder(course, tmp_path, monkeypatch, capsys):
     (course / "GRADING_SEED").write_text("5\n")
     folder = put(tmp_path / "in", {"ab/fixture.ipynb": answers(), "cd/else.ipynb": "no json"})
+    put(folder, {"ab/fixture (1).ipynb": answers()})  # the same answers, to be marked once
     (tmp_path / "book.csv").write_text("id,Fixture\nab,\n")
     command = ["tasks.py", "grade", str(folder), "--overlay", str(course), "--isolation", LEVEL]
     command += ["--fill", str(tmp_path / "book.csv"), "--key", "id"]
@@ -705,11 +706,12 @@ def test_the_command_grades_a_course_into_its_folder(course, tmp_path, monkeypat
     monkeypatch.setattr("grading.grade.names", lambda overlay=None: ["fixture"])
     main()
     said = capsys.readouterr().out
-    assert "1 graded, 1 not; 1 answer to mark by hand" in said
-    assert "without answers that are still to be marked: ab" in said
+    assert "2 graded, 1 not; 1 answer to mark by hand" in said
+    assert "not all answers are marked yet, of ab" in said
     out = course / "grades"
     assert table_of(out / "book-filled.csv") == [{"id": "ab", "Fixture": "8"}]
     assert [row["status"].split(":")[0] for row in table_of(out / "grades.csv")] == [
+        "graded",
         "graded",
         "not a notebook",
     ]

@@ -182,6 +182,7 @@ def test_a_gradebook_without_one_column_that_fits_gets_a_new_one(tmp_path, table
     exported, out = tmp_path / "book.csv", tmp_path / "out.csv"
     exported.write_text(table)
     totals = {("ab", "fixture"): 2.5}
-    told, *_ = gradebook.fill(exported, "id", totals, {"fixture": "A fixture"}, out)
+    told, *more = gradebook.fill(exported, "id", totals, {"fixture": "A fixture"}, out)
     assert told.startswith(said)
+    assert more == (["marks are written with a decimal point"] if ";" in table else [])
     assert out.read_text(encoding="utf-8-sig") == filled

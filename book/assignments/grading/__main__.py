@@ -120,7 +120,8 @@ def run_grade(arguments):
     )
     graded = [row for row in rows if row["status"] in ("graded", "handed in twice")]
     others = [row for row in rows if row not in graded]
-    to_mark = sum(row["to_mark"] for row in graded)
+    # copies of a notebook share their answers
+    to_mark = sum({(r["student"], r["assignment"]): r["to_mark"] for r in graded}.values())
     answers = "1 answer" if to_mark == 1 else f"{to_mark} answers"
     print(f"{len(graded)} graded, {len(others)} not; {answers} to mark by hand")
     for row in others[:20]:
@@ -140,7 +141,7 @@ def run_grade(arguments):
         file = out / f"{exported.stem}-filled.csv"
         said = gradebook.fill(exported, arguments.key, totals, titles, file)
         if unfinished:
-            said.append(f"without answers that are still to be marked: {', '.join(unfinished)}")
+            said.append(f"not all answers are marked yet, of {', '.join(unfinished)}")
         said += [
             f"{who} has handed in {what} more than once, and is left out" for who, what in twice
         ]
