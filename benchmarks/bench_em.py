@@ -11,10 +11,10 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.harness import Comparison
 from fsnotes import ZeroNormSVM, literal, load, make_wide
-from fsnotes.baselines import AROM, FSV, SVMRanking
-from fsnotes.em import Unpenalized
+from fsnotes.core.reweighting import Rows
+from fsnotes.em.zero_norm import Unpenalized
 from fsnotes.errors import SelectionWarning
-from fsnotes.reweighting import Rows
+from fsnotes.rivals.baselines import AROM, FSV, SVMRanking
 
 C = 10.0  # at which some features are left on every set
 

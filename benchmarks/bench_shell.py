@@ -18,7 +18,7 @@ def importing(module):
 def frame():
     import numpy as np
 
-    from fsnotes import plots
+    from fsnotes.notebook import plots
 
     fig, ax = plots.figure()
     x = np.linspace(0, 1, 200)

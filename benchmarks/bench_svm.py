@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from benchmarks.harness import Comparison, Curve
 from fsnotes import load, make_wide
-from fsnotes.svm import SoftMargin
+from fsnotes.solvers.margin import SoftMargin
 
 C = 2.0
 

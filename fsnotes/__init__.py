@@ -6,16 +6,16 @@ __version__ = "0.1.0"
 
 # A name is imported when it is first used: data sets alone need not wait for scikit-learn.
 _HOMES = {
-    "baselines": ["AROM", "FSV", "GreedyMPM", "L1SVM", "SVMRanking"],
-    "certify": ["exact_support"],
+    "rivals.baselines": ["AROM", "FSV", "GreedyMPM", "L1SVM", "SVMRanking"],
+    "core.certify": ["exact_support"],
     "chebyshev": ["L1MPM", "MPM", "SMPM", "null_delta"],
-    "datasets": ["available", "download", "load"],
+    "data.datasets": ["available", "download", "load"],
     "dc": ["KernelL0MPM", "KernelMPM", "L0MPM"],
-    "em": ["ZeroNormSVM"],
-    "em_kernel": ["SparseKernelSVM"],
-    "em_probit": ["ProbitEM"],
-    "filters": ["fisher_score", "mrmr", "relieff"],
-    "generators": [
+    "em.zero_norm": ["ZeroNormSVM"],
+    "em.kernel": ["SparseKernelSVM"],
+    "em.probit": ["ProbitEM"],
+    "rivals.filters": ["fisher_score", "mrmr", "relieff"],
+    "data.generators": [
         "make_cross_planes",
         "make_instance",
         "make_moments",
@@ -24,12 +24,12 @@ _HOMES = {
     ],
     "l2p": ["DSO"],
     "mempm": ["FSMEMPM", "MEMPM", "frontier"],
-    "moments": ["ClassMoments"],
-    "rfs": ["RFS"],
-    "rvm": ["RVM"],
-    "twin": ["L1TwinSVM", "TwinSVM"],
-    "twin_select": ["FTSVM", "rank_features"],
-    "surrogates": ["CappedL1", "Exponential", "L1", "Log", "MCP", "Power", "SCAD"],
+    "core.moments": ["ClassMoments"],
+    "rivals.rfs": ["RFS"],
+    "rivals.rvm": ["RVM"],
+    "twin.planes": ["L1TwinSVM", "TwinSVM"],
+    "twin.ftsvm": ["FTSVM", "rank_features"],
+    "core.surrogates": ["CappedL1", "Exponential", "L1", "Log", "MCP", "Power", "SCAD"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

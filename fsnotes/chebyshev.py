@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fsnotes.base import MomentClassifier, feasible_bound, solved
-from fsnotes.bounds import HELD, LEAST_SHARE, delta, kappa, least_features, minimax
-from fsnotes.checks import check_bool, check_bound, check_count, check_real
-from fsnotes.cones import ConeProblem, Solution
+from fsnotes.core.bounds import HELD, LEAST_SHARE, delta, kappa, least_features, minimax
+from fsnotes.core.checks import check_bool, check_bound, check_count, check_real
+from fsnotes.core.estimator import MomentClassifier, feasible_bound, solved
+from fsnotes.core.moments import ClassMoments
 from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
-from fsnotes.moments import ClassMoments
+from fsnotes.solvers.cone import ConeProblem, Solution
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.bounds import HELD, fewest_features
 from fsnotes.chebyshev import MPM, BoundedMachine, heavy
-from fsnotes.checks import check_count, check_real
-from fsnotes.cones import Solution
+from fsnotes.core.bounds import HELD, fewest_features
+from fsnotes.core.checks import check_count, check_real
+from fsnotes.core.kernels import KernelClassifier
+from fsnotes.core.mm import Result, majorize_minimize
+from fsnotes.core.moments import ClassMoments
+from fsnotes.core.surrogates import Exponential, check_surrogate
 from fsnotes.errors import SubproblemError
-from fsnotes.kernels import KernelClassifier
-from fsnotes.mm import Result, majorize_minimize
-from fsnotes.moments import ClassMoments
-from fsnotes.surrogates import Exponential, check_surrogate
+from fsnotes.solvers.cone import Solution
 
 __all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
 
@@ -36,8 +36,8 @@ class L0MPM(BoundedMachine):
     delta : float, optional
         In (0, 1). The bound itself; overrides ``retain``.
     alpha : float, default=5.0
-        Of the surrogate `~fsnotes.surrogates.Exponential`. The larger, the nearer to the number
-        of features, and the more the answer depends on the start.
+        Of the surrogate `~fsnotes.Exponential`. The larger, the nearer to the number of features,
+        and the more the answer depends on the start.
     surrogate : Surrogate, optional
         Another stand-in, concave in ``|w|``, instead of ``Exponential(alpha)``.
     majorizer : {"dc", "reweighted"}, default="dc"
@@ -278,8 +278,8 @@ def check_steps(estimator):
         )
     if missing:
         raise TypeError(
-            f"surrogate={surrogate!r} has no {missing[0]}; pass one of fsnotes.surrogates, as in "
-            "surrogate=Log(eps=0.1)"
+            f"surrogate={surrogate!r} has no {missing[0]}; pass one of fsnotes.core.surrogates, as "
+            "in surrogate=Log(eps=0.1)"
         )
     if type(surrogate).__module__ != Exponential.__module__:
         check_surrogate(surrogate)

@@ -8,12 +8,12 @@ from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.checks import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.checks import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.mm import stages
+from fsnotes.core.rows import RowClassifier, merged
+from fsnotes.core.surrogates import Power
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError
-from fsnotes.mm import stages
-from fsnotes.pivoting import MultiplierPrograms, Unbounded
-from fsnotes.rows import RowClassifier, merged
-from fsnotes.surrogates import Power
+from fsnotes.solvers.nonneg import MultiplierPrograms, Unbounded
 
 __all__ = ["DSO", "JointSteps", "Rows", "only", "refitted"]
 

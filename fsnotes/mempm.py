@@ -9,17 +9,17 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from fsnotes.base import MomentClassifier, solved
-from fsnotes.bounds import HELD, LEAST_SHARE, MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.chebyshev import MPM, heavy, spare_halved
-from fsnotes.checks import check_bool, check_count, check_real
-from fsnotes.cones import ConeProblem, Solution
+from fsnotes.core.bounds import HELD, LEAST_SHARE, MOST_LOGIT, Frontier, delta, kappa, minimax
+from fsnotes.core.checks import check_bool, check_count, check_real
+from fsnotes.core.estimator import MomentClassifier, solved
 from fsnotes.errors import (
     InfeasibleBoundError,
     SelectionWarning,
     SubproblemError,
     TrivialBoundWarning,
 )
+from fsnotes.solvers.cone import ConeProblem, Solution
 
 __all__ = ["FSMEMPM", "MEMPM", "BoundTrace", "ParetoFrontier", "frontier"]
 

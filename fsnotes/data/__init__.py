@@ -1,1 +1,1 @@
-"""The small data sets that travel with the package; read them with `fsnotes.datasets.load`."""
+"""The small data sets that travel with the package; read them with `fsnotes.data.datasets.load`."""

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fsnotes.datasets import class_digests
+from fsnotes.data.datasets import class_digests
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = {

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fsnotes.coursework import Wrong
+from fsnotes.notebook.coursework import Wrong
 from grading.collect import CALL_SECONDS, decoded
 
 ERRORS = {

@@ -5,7 +5,7 @@ import zipfile
 
 import nbformat
 
-from fsnotes.coursework import Wrong
+from fsnotes.notebook.coursework import Wrong
 from grading import hand_in, sources
 from grading.collect import collected
 from grading.compare import answer, marks
@@ -35,7 +35,7 @@ def check():
         return f"{{error.name}} is missing; {{hint}}"
     if fsnotes.__version__ != WANTED:
         return f"fsnotes is {{fsnotes.__version__}}, and {{WANTED}} is wanted; {{hint}}"
-    from fsnotes.coursework import own_rng
+    from fsnotes.notebook.coursework import own_rng
 
     own_rng("ab123", 1).random()
     x = cvxpy.Variable()

@@ -12,7 +12,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 
-from fsnotes.coursework import Question, Wrong
+from fsnotes.notebook.coursework import Question, Wrong
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ROOT / "book" / "assignments"

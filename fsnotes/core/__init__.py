@@ -1,0 +1,1 @@
+"""What the formulations share."""

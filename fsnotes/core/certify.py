@@ -1,0 +1,290 @@
+"""Exact zero-norm optima: the fewest features that keep a bound, and the proof that fewer do not.
+
+The minimax probability machine of some features reaches a kappa that never falls when a feature
+is added. So the features of a set that does not reach a bound need not be looked at any further.
+"""
+
+import itertools
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsnotes.core.bounds import HELD, SURELY_REGULAR, fewest_features, kappa, minimax
+from fsnotes.core.checks import check_bound, check_real
+from fsnotes.core.estimator import MomentClassifier, feasible_bound
+
+__all__ = ["Certificate", "exact_support"]
+
+LARGER = 1 + 1e-9  # times a kappa, one that counts as larger
+ROUNDING = 1 + 1e-6  # on kappas of many sets at once, whose matrices may be ill-conditioned
+FEW_SETS, BLOCK_ELEMENTS = 1000, 10**6  # sets that are looked at without branching, numbers at once
+ROUNDS = 4
+FIRST_FEATURES = 16
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A small set of features that keeps a bound, and how small one can be.
+
+    Attributes
+    ----------
+    support : ndarray of bool, of shape (n_features,)
+        The set.
+    size : int
+        Number of features in it.
+    lower : int
+        No set of fewer features than this keeps the bound.
+    is_exact : bool
+        Whether the search is complete: then ``lower == size``, and no set of this size has a
+        larger kappa. Otherwise time ran out, and the smallest size lies from `lower` to `size`.
+    kappa : float
+        Of the minimax probability machine of the set.
+    visited : int
+        Sets of features whose kappa was computed or bounded.
+    """
+
+    support: np.ndarray
+    size: int
+    lower: int
+    is_exact: bool
+    kappa: float
+    visited: int
+
+    def __str__(self):
+        size = f"{self.size} feature{'s' if self.size > 1 else ''}"
+        if self.is_exact:
+            return f"{size}, and no fewer keep the bound"
+        return f"{size}; time ran out, and {self.lower} may be enough"
+
+
+def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, time_limit=None):
+    """The smallest set of features whose minimax probability machine keeps a bound.
+
+    Branch and bound. Of several such sets it is the one with the largest kappa.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of two classes.
+    retain : float, default=0.9
+        In (0, 1]. The bound asked for, as a part of the largest that the moments admit.
+    delta : float, optional
+        In (0, 1). The bound itself; overrides ``retain``.
+    ridge : float, default=0.0
+        Added to the variances, in the units that `scale` sets; lowers the bounds.
+    scale : bool, default=True
+        Measure features in their pooled within-class standard deviation. Without a ridge the
+        answer does not depend on it.
+    time_limit : float, optional
+        Seconds of the search; the heuristic from which it starts is not interrupted. Where they
+        are not enough, the answer is a pair of bounds, ``lower`` and ``size``.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    InfeasibleBoundError
+        As `L1MPM`.
+
+    Notes
+    -----
+    Exponential in the number of features at worst: all sets up to the smallest size, O(k^3) for
+    a set of k features. Sets shrink to what a bound near the largest needs, so the hard bounds are
+    in the middle.
+
+    References
+    ----------
+    P. M. Narendra and K. Fukunaga, A branch and bound algorithm for feature subset selection,
+    IEEE Transactions on Computers C-26, 917-922, 1977.
+
+    Examples
+    --------
+    >>> from fsnotes import ClassMoments, load
+    >>> from fsnotes.core.certify import exact_support
+    >>> moments = ClassMoments.from_data(*load("wdbc", return_X_y=True))
+    >>> print(exact_support(moments, retain=0.9))
+    3 features, and no fewer keep the bound
+    """
+    machine = _Exact(retain=retain, delta=delta, ridge=ridge, scale=scale, time_limit=time_limit)
+    machine._check_parameters()
+    machine._take_moments(moments)
+    return machine._fit(moments)
+
+
+class _Exact(MomentClassifier):
+    """What `exact_support` shares with machines of moments: checks, units and warnings."""
+
+    def __init__(self, *, retain, delta, ridge, scale, time_limit):
+        self.retain = retain
+        self.delta = delta
+        self.ridge = ridge
+        self.scale = scale
+        self.time_limit = time_limit
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_bound(self.retain, self.delta)
+        if self.time_limit is not None:
+            check_real("time_limit", self.time_limit, 0)
+
+    def _fit(self, moments):
+        prepared = self._prepared(moments)
+        search = self._solve(prepared)
+        features, reached = search.best
+        support = np.zeros(self.n_features_in_, dtype=bool)
+        support[prepared.used[features]] = True
+        size = len(features)
+        return Certificate(
+            support, size, search.lower, search.finished, float(reached), search.visited
+        )
+
+    def _solve(self, prepared):
+        largest = minimax(prepared.pair).kappa
+        self._set_largest(largest)
+        bound = feasible_bound(self.largest_delta_, self.retain, self.delta)
+        search = _Search(prepared.pair, kappa(bound) * HELD, self.time_limit)
+        search.run()
+        return search
+
+
+class _TimeIsUp(Exception):
+    pass
+
+
+class _Search:
+    """Branch and bound over sets of one size after the other, the smallest first."""
+
+    def __init__(self, pair, target, time_limit):
+        self.pair, self.target, self.ends = pair, target, math.inf
+        self.visited, self.lower, self.finished = 0, 1, False
+        covariances = np.array([pair.block(0), pair.block(1)])
+        self.covariances = covariances if _is_regular(covariances.sum(axis=0)) else None
+        self.everything = np.arange(len(pair.gap))
+        self.best = self.heuristic()
+        if time_limit is not None:
+            self.ends = time.monotonic() + time_limit
+
+    def heuristic(self):
+        """A small set that keeps the bound, and its kappa."""
+        weights = minimax(self.pair).weights * np.sqrt(self.pair.variances().sum(axis=0))
+        heaviest = np.argsort(-abs(weights), kind="stable")
+        count = min(FIRST_FEATURES, len(heaviest))
+        while count < len(heaviest) and self.kappa(np.sort(heaviest[:count])) < self.target:
+            count = min(2 * count, len(heaviest))
+        start = np.sort(heaviest[:count])
+        features, machine = fewest_features(self.pair, start, self.target)
+        return features, machine.kappa
+
+    def run(self):
+        most = len(self.best[0])
+        try:
+            for self.lower in range(1, most + 1):
+                self.need = self.target if self.lower < most else self.best[1] * LARGER
+                self.search(self.everything[:0], self.everything)
+                if len(self.best[0]) == self.lower:
+                    break
+            self.finished = True
+        except _TimeIsUp:
+            pass
+
+    def search(self, kept, free):
+        """All sets of the size that hold what is kept, and otherwise only what is free."""
+        first, uppers = 0, np.full(len(free), np.inf)
+        if math.comb(len(free), max(self.lower - len(kept), 0)) > FEW_SETS:
+            uppers = self.uppers(kept, _without_one(free))
+            order = np.argsort(uppers, kind="stable")
+            free, uppers = free[order], uppers[order]
+            first = np.count_nonzero(uppers < self.need)  # these cannot be done without
+        for place in range(first, len(free) + 1):
+            held, left = np.append(kept, free[:place]), free[place:]
+            wanted = self.lower - len(held)
+            if not 0 <= wanted <= len(left):
+                return
+            if math.comb(len(left), wanted) <= FEW_SETS:
+                return self.look(held, left, wanted)
+            if uppers[place] >= self.need:
+                self.search(held, left[1:])
+
+    def look(self, kept, free, wanted):
+        """Compare all sets, since they are few."""
+        chosen = list(itertools.combinations(free, wanted))
+        chosen = np.array(chosen, dtype=int).reshape(len(chosen), wanted)
+        uppers = self.uppers(kept, chosen)
+        for place in np.argsort(-uppers, kind="stable"):
+            if uppers[place] < self.need:
+                break
+            features = np.sort(np.append(kept, chosen[place]))
+            found = self.kappa(features)
+            if found >= self.need:
+                self.best, self.need = (features, found), found * LARGER
+
+    def kappa(self, features):
+        self.count(1)
+        return minimax(self.pair, features).kappa if self.pair.gap[features].any() else 0.0
+
+    def uppers(self, kept, others):
+        """For each row of others, with what is kept, a kappa that is not exceeded.
+
+        The balanced kappa lies between the kappas of both classes at any mixture, and a mixture
+        that is not balanced tells where to look next. Where this has shown that a set does not
+        reach what is needed, the rest is spared.
+        """
+        sets = np.hstack([np.broadcast_to(kept, (len(others), len(kept))), others])
+        sets = np.sort(sets, axis=1)
+        if self.covariances is None:
+            return np.array([self.kappa(features) for features in sets])
+        uppers = np.full(len(sets), np.inf)
+        height = max(1, BLOCK_ELEMENTS // max(sets.shape[1], 1) ** 2)
+        for start in range(0, len(sets), height):
+            block = slice(start, start + height)
+            self.count(len(sets[block]))
+            self.lower_to_need(sets[block], uppers[block])
+        return uppers
+
+    def lower_to_need(self, sets, uppers):
+        rows = np.arange(len(sets))
+        mixtures = np.full(len(sets), 0.5)
+        covariances = self.covariances[:, sets[:, :, None], sets[:, None, :]]
+        gaps = self.pair.gap[sets]
+        for _ in range(ROUNDS):
+            both = np.array([mixtures, 1 - mixtures])
+            mixed = np.einsum("ib,ibjk->bjk", both, covariances)
+            weights = np.linalg.solve(mixed, gaps[:, :, None])[:, :, 0]
+            pushes = np.einsum("ibjk,bk->ibj", covariances, weights)
+            deviations = np.sqrt(np.maximum(np.einsum("ibj,bj->ib", pushes, weights), 0))
+            kappas = both * deviations
+            uppers[rows] = np.minimum(uppers[rows], kappas.max(axis=0) * ROUNDING)
+            going = uppers[rows] >= self.need
+            if not going.any():
+                break
+            rows, covariances, gaps = rows[going], covariances[:, going], gaps[going]
+            deviations = deviations[:, going]
+            mixtures = np.clip(deviations[1] / deviations.sum(axis=0), 0.01, 0.99)
+
+    def count(self, number):
+        if time.monotonic() > self.ends:
+            raise _TimeIsUp
+        self.visited += number
+
+
+def _without_one(features):
+    """All sets that lack one of the features, one row each."""
+    size = len(features)
+    others = np.arange(size - 1) + (np.arange(size - 1) >= np.arange(size)[:, None])
+    return features[others]
+
+
+def _is_regular(matrix):
+    """Whether no feature is nearly a sum of others; if so, neither is one of any smaller set."""
+    unit = np.sqrt(np.diag(matrix))
+    if not unit.all():
+        return False
+    try:
+        triangle = np.linalg.cholesky(matrix / unit / unit[:, None])
+    except np.linalg.LinAlgError:
+        return False
+    return triangle.diagonal().min() > SURELY_REGULAR

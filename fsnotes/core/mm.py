@@ -1,0 +1,193 @@
+"""The one loop behind DCA, EM and reweighting: minimise what lies above and touches, again."""
+
+import time
+import warnings
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from fsnotes.core.checks import check_count, check_real
+
+__all__ = ["Result", "Step", "majorize_minimize", "stages"]
+
+ROSE = 1e-7  # relative rise of an objective that is no rounding
+ROUNDED = 2e-15  # of the largest objective met, what may be left of it where it falls to 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an iteration.
+
+    Attributes
+    ----------
+    stage : int
+        Counts the problems of a continuation; within a stage the objective never rises.
+    objective : float
+    change : float
+        Largest change of a variable over the largest variable.
+    n_selected : int
+    seconds : float
+        Since the start.
+    """
+
+    stage: int
+    objective: float
+    change: float
+    n_selected: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a fit ended, in plain data.
+
+    Attributes
+    ----------
+    status : str
+        ``"solved"`` where the answer is verified; of an iteration ``"converged"``,
+        ``"max_iter"``, ``"rose"`` where a step made the objective larger, or ``"stalled"`` where
+        one could not be verified.
+    objective : float
+    steps : tuple of Step
+        Empty for methods that do not iterate over machines.
+    duality_gap : float
+        Relative; 0 for a closed form.
+    violation : float
+        Largest violation of a constraint, relative.
+    counts : dict
+        Of the work done, by kind.
+    """
+
+    status: str
+    objective: float
+    steps: tuple[Step, ...] = ()
+    duality_gap: float = 0.0
+    violation: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, stage=0):
+    """Minimise by tangents that lie above the objective and touch it at the current point.
+
+    Parameters
+    ----------
+    problem : object
+        With three methods: ``value(x)``, the objective; ``tangent(x)``, whatever describes the
+        majoriser at x; ``minimize(tangent, x)``, a minimiser of it, found from x. It may have
+        ``size(x)``, the number of features selected, where that is not the number of variables
+        other than zero.
+    start : ndarray
+    tol : float, default=1e-6
+        Stop when the largest change of a variable is at most so much of the largest variable.
+    max_iter : int, default=100
+    callback : callable, optional
+        Called with each `Step` and the point it reached.
+    stage : int, default=0
+
+    Returns
+    -------
+    x : ndarray
+        The best point.
+    result : Result
+        Its first step is the start. The status is ``"rose"``, with a warning, if a step made the
+        objective larger by more than rounding, which no tangent above it can. Rounding is a part
+        of the objective, or, where this has come near 0, of the largest met on the way.
+
+    Examples
+    --------
+    The median of five numbers, by means with weights: the root of a square lies below its tangent.
+
+    >>> import numpy as np
+    >>> from fsnotes.core.mm import majorize_minimize
+    >>> numbers = np.array([0.0, 1, 5, 6, 40])
+    >>> class Median:
+    ...     def value(self, x):
+    ...         return np.hypot(x - numbers, 0.01).sum()
+    ...     def tangent(self, x):
+    ...         return 1 / np.hypot(x - numbers, 0.01)
+    ...     def minimize(self, weights, x):
+    ...         return np.array([weights @ numbers / weights.sum()])
+    >>> x, result = majorize_minimize(Median(), np.array([numbers.mean()]))
+    >>> x.round(2).tolist(), result.status
+    ([5.0], 'converged')
+    """
+    check_real("tol", tol, 0)
+    check_count("max_iter", max_iter)
+    began = time.perf_counter()
+    x, objective, steps = start, float(problem.value(start)), []
+    best, lowest = x, objective
+    size = getattr(problem, "size", np.count_nonzero)
+
+    def record(x, objective, change):
+        elapsed = time.perf_counter() - began
+        steps.append(Step(stage, objective, change, int(size(x)), elapsed))
+        if callback is not None:
+            callback(steps[-1], x)
+
+    record(x, objective, np.inf)
+    for _ in range(int(max_iter)):
+        new = problem.minimize(problem.tangent(x), x)
+        value = float(problem.value(new))
+        # a value that is no number has risen, too
+        if not value <= lowest + max(ROSE * abs(lowest), ROUNDED * largest_met(steps)):
+            warnings.warn(
+                f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not lie "
+                "above it, or the step is not accurate; the better point is kept",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+            return best, Result("rose", lowest, tuple(steps))
+        moved, largest = abs(new - x).max(), abs(new).max()
+        change = float(moved / largest) if largest > 0 else float(moved and np.inf)
+        x = new
+        if value <= lowest:
+            best, lowest = x, value
+        record(x, value, change)
+        if change <= tol:
+            return best, Result("converged", lowest, tuple(steps))
+    warnings.warn(
+        f"not converged in {max_iter} steps: the last changed the variables by "
+        f"{steps[-1].change:.1e}, more than tol={tol:g}; raise max_iter or tol",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return best, Result("max_iter", lowest, tuple(steps))
+
+
+def largest_met(steps):
+    """The largest finite objective of these steps, by its size."""
+    sizes = [abs(step.objective) for step in steps]
+    return max((size for size in sizes if size < np.inf), default=0.0)
+
+
+def stages(problems, start, **options):
+    """Run a continuation: each problem from the solution of the one before.
+
+    Parameters
+    ----------
+    problems : iterable
+        As for `majorize_minimize`; one on the way may have a ``tol`` of its own.
+    start : ndarray
+    **options
+        Of `majorize_minimize`.
+
+    Returns
+    -------
+    x : ndarray
+    result : Result
+        Of the last stage, with the steps of all; ``"rose"`` if any stage did.
+    """
+    x, results = start, []
+    for stage, problem in enumerate(problems):
+        own = {"tol": problem.tol} if hasattr(problem, "tol") else {}
+        x, result = majorize_minimize(problem, x, stage=stage, **options | own)
+        results.append(result)
+    if not results:
+        raise ValueError("there are no problems; pass at least one stage")
+    steps, elapsed = [], 0.0
+    for result in results:
+        steps += [replace(step, seconds=elapsed + step.seconds) for step in result.steps]
+        elapsed = steps[-1].seconds
+    rose = any(result.status == "rose" for result in results)
+    return x, replace(results[-1], steps=tuple(steps), status="rose" if rose else result.status)

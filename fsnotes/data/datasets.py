@@ -1,0 +1,720 @@
+"""Data sets of the book: small ones that travel along, larger ones on request.
+
+`load` reads a set by name, `available` lists the names, and `download` fetches a larger set into
+the cache. Whatever way a set came, its shape, its class counts and its content are compared with
+registered values before it is returned. Only of three sets that users have to supply nothing but
+the shape and the number of classes is known.
+
+The route to OpenML has been tested against a local server only, not against OpenML itself.
+"""
+
+import difflib
+import functools
+import hashlib
+import importlib.resources
+import json
+import numbers
+import os
+import re
+import string
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["DatasetInfo", "available", "download", "load"]
+
+OPENML_DESCRIPTION = "https://www.openml.org/api/v1/json/data/{id}"
+PACKAGED = ("sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic")
+# None: OpenML has no faithful copy, so a file or an address is needed
+OPENML_IDS = {
+    "spambase": 44,
+    "madelon": 1485,
+    "isolet": 300,
+    "semeion": 1501,
+    "colon": None,
+    "umist": None,
+}
+# rows, features, classes: files of the user, of whose content nothing is known
+SUPPLIED = {"lung": (203, 3312, 5), "cll-sub-111": (111, 11340, 3), "ar": (130, 2400, 10)}
+SOURCE_FORMATS = (".npz", ".csv", ".arff")
+_ORIGINS = {
+    "sonar": "UCI, Connectionist Bench (Sonar, Mines vs. Rocks)",
+    "ionosphere": "UCI, Ionosphere",
+    "pima": "National Institute of Diabetes and Digestive and Kidney Diseases",
+    "wisconsin": "UCI, Breast Cancer Wisconsin (Original)",
+    "wpbc": "UCI, Breast Cancer Wisconsin (Prognostic)",
+    "titanic": "R, datasets::Titanic",
+    "wdbc": "UCI, Breast Cancer Wisconsin (Diagnostic), through scikit-learn",
+    "spambase": "UCI, Spambase; OpenML 44",
+    "madelon": "UCI, Madelon; OpenML 1485",
+    "isolet": "UCI, ISOLET; OpenML 300",
+    "semeion": "UCI, Semeion Handwritten Digit; OpenML 1501",
+    "colon": "Alon et al. (1999)",
+    "umist": "UMIST (Sheffield) Face Database, 28 x 23 pixels",
+    "lung": "Bhattacharjee et al. (2001); supplied by the user",
+    "cll-sub-111": "Arizona State University, CLL-SUB-111; supplied by the user",
+    "ar": "AR Face Database, 10 people; supplied by the user",
+}
+_EMPTY_CELL = re.compile(r"(?:^|(?<=,))(?=,|$)")
+_TARGET_NAMES = {"isolet": tuple(string.ascii_uppercase)}
+
+
+class DatasetInfo(NamedTuple):
+    """One line of `available`; ``location`` is None where the set has to be fetched first."""
+
+    n_samples: int
+    n_features: int
+    n_classes: int
+    origin: str
+    location: str | None
+
+
+def available():
+    """List the data sets by name.
+
+    Returns
+    -------
+    dict of str to DatasetInfo
+        Shape, number of classes, canonical origin, and ``location``: ``"fsnotes"`` or
+        ``"scikit-learn"`` for sets that travel with a package, the path of the file for a larger
+        set that is present, None for one that is not. Nothing is read or fetched.
+
+    Examples
+    --------
+    >>> from fsnotes.data.datasets import available
+    >>> available()["sonar"]
+    DatasetInfo(n_samples=208, n_features=60, n_classes=2, origin='UCI, Connectionist Bench \
+(Sonar, Mines vs. Rocks)', location='fsnotes')
+    """
+    table = {}
+    for name in _names():
+        if name == "wdbc":
+            shape, n_classes, location = (569, 30), 2, "scikit-learn"
+        elif name in SUPPLIED:
+            *shape, n_classes = SUPPLIED[name]
+            path = _present_file(name)
+            location = None if path is None else str(path)
+        else:
+            shape, n_classes = _registry()[name]["shape"], len(_registry()[name]["classes"])
+            if name == "wpbc":
+                shape = (194, 32)
+            path = None if name in PACKAGED else _present_file(name)
+            location = "fsnotes" if name in PACKAGED else None if path is None else str(path)
+        table[name] = DatasetInfo(*shape, n_classes, _ORIGINS[name], location)
+    return table
+
+
+def load(name, *, return_X_y=False, as_frame=False, raw=False, download=False):
+    """Load a data set by name.
+
+    Packaged sets: sonar, ionosphere, pima, wisconsin, wpbc, titanic; wdbc is scikit-learn's
+    `load_breast_cancer`. Larger sets: spambase, madelon, isolet, semeion, colon, umist. A larger
+    set is read from ``<name>.npz`` (arrays ``X`` and ``y``) in the folder that the environment
+    variable ``FSNOTES_DATA`` names, then from the cache folder (``FSNOTES_CACHE``, or ``fsnotes``
+    in the user's cache folder). The network is used only if `download` is true.
+
+    The sets lung, cll-sub-111 and ar have to be supplied: put such a file there. Of these only the
+    shape and the number of classes are verified, not the content.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set, see `available`.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a `Bunch`.
+    as_frame : bool, default=False
+        Return pandas objects: ``data`` a DataFrame, ``target`` a Series, ``frame`` both joined.
+    raw : bool, default=False
+        For wpbc only: all 198 rows, with the column ``time`` and NaN for missing values, instead
+        of the 194 complete rows without it. Any other set has no rawer form: a ValueError.
+    download : bool, default=False
+        Fetch a larger set that is not on this machine, as `download` does.
+
+    Returns
+    -------
+    sklearn.utils.Bunch or (data, target)
+        With ``data``, ``target``, ``frame``, ``feature_names``, ``target_names``, ``DESCR``,
+        ``filename``, and ``data_module`` for packaged sets. For titanic also ``counts``: the 14
+        distinct cells with the number of people who died and who survived, by field name. For a
+        larger set also ``canonical_order``: ``data[canonical_order]`` is the same array whichever
+        copy was read, while ``data`` itself is in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or if the file is damaged or is not the registered data set.
+    FileNotFoundError
+        If a larger set is not on this machine and `download` is false.
+    ConnectionError
+        If a download fails.
+
+    Notes
+    -----
+    As in scikit-learn, ``target`` holds integer codes and ``target_names[target]`` the names.
+    Names are in sorted order (wdbc: in scikit-learn's order), so a classifier fitted on the codes
+    and one fitted on the names number the classes alike. The positive class, ``classes_[1]``, is
+
+    ==========  ===========================  =================================
+    set         code 0                       code 1, the positive class
+    ==========  ===========================  =================================
+    sonar       M, mine (111)                R, rock (97)
+    ionosphere  b, bad radar return (126)    g, good radar return (225)
+    pima        negative (500)               positive, diabetes (268)
+    wisconsin   benign (444)                 malignant (239)
+    wpbc        N, no recurrence (148)       R, recurrence (46)
+    titanic     died (1490)                  survived (711)
+    wdbc        malignant (212)              benign (357)
+    spambase    nonspam (2788)               spam (1813)
+    madelon     -1 (1300)                    1 (1300)
+    colon       normal (22)                  tumor (40)
+    ==========  ===========================  =================================
+
+    Mind that wdbc and wisconsin differ in which class is positive. isolet has 26 classes (A to
+    Z), semeion 10 (the digits) and umist 20 (people); lung has 5, cll-sub-111 3 and ar 10. Rows
+    are not shuffled: many files are sorted by class.
+
+    Examples
+    --------
+    >>> from fsnotes.data.datasets import load
+    >>> X, y = load("sonar", return_X_y=True)
+    >>> X.shape
+    (208, 60)
+    >>> load("sonar").target_names.tolist()
+    ['M', 'R']
+    """
+    _check_name(name)
+    if raw and name != "wpbc":
+        raise ValueError(
+            f"raw=True was asked for {name!r}, but only 'wpbc' has a rawer form (198 rows with "
+            "missing values and the column 'time'); leave raw out"
+        )
+    if as_frame:
+        _import_pandas()
+    if name == "wdbc":
+        from sklearn.datasets import load_breast_cancer
+
+        return load_breast_cancer(return_X_y=return_X_y, as_frame=as_frame)
+    if name in PACKAGED:
+        fields = _read_packaged(name, raw)
+    elif name in SUPPLIED:
+        fields = _read_supplied(name)
+    else:
+        fields = _read_large(name, download)
+    if return_X_y and not as_frame:
+        return fields["data"], fields["target"]
+    if as_frame:
+        fields |= _framed(fields)
+    if return_X_y:
+        return fields["data"], fields["target"]
+    from sklearn.utils import Bunch
+
+    return Bunch(DESCR=_describe(name), **fields)
+
+
+def download(name, source=None, *, timeout=60.0):
+    """Fetch a larger data set into the cache folder.
+
+    The file is verified before it takes its place in the cache; on failure nothing is left
+    behind. A verified copy that is already in the cache is kept if no source is named.
+
+    Parameters
+    ----------
+    name : str
+        spambase, madelon, isolet, semeion, colon or umist.
+    source : int or str, optional
+        An OpenML id, or the http(s) address of an .npz file (arrays ``X`` and ``y``), of a .csv
+        file (label in the last column, with or without a header) or of an .arff file (label in
+        the last attribute). By default the registered OpenML id; colon and umist have none.
+    timeout : float, default=60
+        Seconds without an answer after which to give up.
+
+    Returns
+    -------
+    pathlib.Path
+        The file in the cache.
+
+    Raises
+    ------
+    ValueError
+        If the source is not of these forms, or if it does not hold the registered data.
+    ConnectionError
+        If the source cannot be reached or the transfer breaks off.
+
+    Notes
+    -----
+    The route to OpenML has been tested against a local server only.
+
+    Examples
+    --------
+    >>> from fsnotes.data.datasets import download
+    >>> download("sonar")
+    Traceback (most recent call last):
+        ...
+    ValueError: 'sonar' needs no download: it travels with a package; call load('sonar')
+    """
+    _check_name(name)
+    if name in SUPPLIED:
+        raise ValueError(
+            f"{name!r} cannot be fetched, since nothing tells a right copy; {_placing_hint(name)}"
+        )
+    if name not in OPENML_IDS:
+        raise ValueError(
+            f"{name!r} needs no download: it travels with a package; call load({name!r})"
+        )
+    return _download(name, source, timeout)
+
+
+def _download(name, source=None, timeout=60.0):
+    final = cache_folder() / f"{name}.npz"
+    if source is None:
+        if final.is_file() and _is_valid(name, final):
+            return final
+        source = OPENML_IDS[name]
+        if source is None:
+            raise ValueError(
+                f"{name!r} has no registered source: OpenML has no faithful copy. Call "
+                f"download({name!r}, source=ADDRESS) with the address of an .npz, .csv or .arff "
+                f"file, or {_placing_hint(name)}"
+            )
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{name}-") as scratch:
+            fetched, complete = Path(scratch, "fetched"), Path(scratch, "complete.npz")
+            address, suffix, target, dropped = _fetch_source(name, source, fetched, timeout)
+            remedy = "nothing was saved; name another source, or " + _placing_hint(name)
+            X, y = _read_file(fetched, suffix, address, remedy, target, dropped)
+            codes, _ = _verify(name, X, y, address, remedy)
+            np.savez_compressed(complete, X=X, y=_target_names(name)[codes])
+            os.replace(complete, final)
+    except ConnectionError:
+        raise
+    except OSError as error:
+        raise OSError(
+            f"cannot write into the cache folder {final.parent} ({error}); set the environment "
+            "variable FSNOTES_CACHE to a folder in which you may write"
+        ) from error
+    return final
+
+
+def cache_folder():
+    """Return the folder of downloaded sets: FSNOTES_CACHE, or the platform's user cache."""
+    if chosen := os.environ.get("FSNOTES_CACHE"):
+        return Path(os.path.expanduser(chosen))
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        base = Path(local) if local else Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        xdg = os.environ.get("XDG_CACHE_HOME", "")
+        base = Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache"
+    return base / "fsnotes"
+
+
+def class_digests(X, y):
+    """Fingerprint the content of each class, whatever the file format or the order of rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Numbers; compared as little-endian float64, with one zero and one NaN.
+    y : array-like of shape (n_samples,)
+        Labels. Their names do not enter the digests.
+
+    Returns
+    -------
+    dict
+        Hexadecimal digest by label, in the order of ``np.unique(y)``.
+
+    Examples
+    --------
+    >>> from fsnotes.data.datasets import class_digests
+    >>> a = class_digests([[1, 2], [3, 4], [5, 6]], ["no", "no", "yes"])
+    >>> b = class_digests([[5, 6], [3, 4], [1, 2]], [1, 0, 0])
+    >>> a["no"] == b[0] and a["yes"] == b[1]
+    True
+    """
+    return _digest_classes(_digest_rows(X), y)
+
+
+def _digest_rows(X):
+    # adding zero turns -0.0 into 0.0, of which a file format may keep either
+    X = np.ascontiguousarray(X, dtype="<f8") + 0.0
+    X[np.isnan(X)] = np.nan
+    return np.array([hashlib.blake2b(row, digest_size=16).hexdigest() for row in X], dtype="U32")
+
+
+def _digest_classes(row_digests, y):
+    y = np.asarray(y)
+    return {
+        label: hashlib.blake2b(
+            "".join(np.sort(row_digests[y == label])).encode(), digest_size=8
+        ).hexdigest()
+        for label in np.unique(y)
+    }
+
+
+def _names():
+    return (*PACKAGED, "wdbc", *OPENML_IDS, *SUPPLIED)
+
+
+def _check_name(name):
+    if name in _names():
+        return
+    guess = difflib.get_close_matches(str(name).lower(), _names(), n=1, cutoff=0.5)
+    suggestion = f" Did you mean {guess[0]!r}?" if guess else ""
+    raise ValueError(f"unknown data set {name!r}.{suggestion} Known: {', '.join(_names())}")
+
+
+@functools.cache
+def _registry():
+    try:
+        return json.loads(_read_resource("registry.json"))
+    except json.JSONDecodeError as error:
+        raise _damaged("fsnotes/data/registry.json", str(error), "reinstall fsnotes") from error
+
+
+def _read_resource(filename):
+    try:
+        return (importlib.resources.files("fsnotes.data") / filename).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"fsnotes/data/{filename} cannot be read ({error}); reinstall fsnotes"
+        ) from error
+
+
+def _describe(name):
+    return _read_resource(f"{name}.md")
+
+
+def _target_names(name):
+    return np.array(_TARGET_NAMES.get(name) or _registry()[name]["classes"])
+
+
+def _import_pandas():
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "as_frame=True needs pandas, which is not installed; run `pip install pandas`, or "
+            "leave as_frame out"
+        ) from error
+    return pandas
+
+
+def _framed(fields):
+    pandas = _import_pandas()
+    data = pandas.DataFrame(fields["data"], columns=np.asarray(fields["feature_names"]).tolist())
+    target = pandas.Series(fields["target"], name="target")
+    framed = {"data": data, "target": target, "frame": pandas.concat([data, target], axis=1)}
+    if "counts" in fields:
+        framed["counts"] = pandas.DataFrame(fields["counts"])
+    return framed
+
+
+def _read_packaged(name, raw):
+    filename, remedy = f"{name}.csv", "reinstall fsnotes"
+    where = f"fsnotes/data/{filename}"
+    lines = _read_resource(filename).splitlines()
+    names = np.array(lines[0].split(",") if lines else [])
+    extra = {}
+    if name == "titanic":
+        try:
+            counts = np.loadtxt(lines[1:], delimiter=",", dtype=np.int64, ndmin=2)
+            X = np.repeat(counts[:, :3].astype(np.float64), counts[:, 3:].sum(axis=1), axis=0)
+            y = np.repeat(np.tile(names[3:], len(counts)), counts[:, 3:].ravel())
+        except (ValueError, IndexError) as error:
+            raise _damaged(where, str(error), remedy) from error
+        extra["counts"] = np.rec.fromarrays(counts.T, names=names.tolist())
+        names = names[:3]
+    else:
+        X, y = _parse_csv(lines, where, remedy)
+        names = names[:-1]
+    target, _ = _verify(name, X, y, where, remedy)
+    if name == "wpbc" and not raw:
+        complete = ~np.isnan(X).any(axis=1)
+        X, target, names = X[complete, 1:], target[complete], names[1:]
+    return {
+        "data": X,
+        "target": target,
+        "frame": None,
+        "feature_names": names,
+        "target_names": _target_names(name),
+        "filename": filename,
+        "data_module": "fsnotes.data",
+        **extra,
+    }
+
+
+def _read_large(name, fetch):
+    path = _present_file(name)
+    if path is None and fetch:
+        path = _download(name)
+    if path is None:
+        looked = ", ".join(str(candidate) for candidate in _candidate_files(name))
+        source = "" if OPENML_IDS[name] else ", source=ADDRESS"
+        raise FileNotFoundError(
+            f"{name!r} is not on this machine (looked for {looked}). Fetch it with "
+            f"fsnotes.download({name!r}{source}), or {_placing_hint(name)}"
+        )
+    remedy = _file_remedy(name, path)
+    X, y = _read_file(path, ".npz", path, remedy)
+    target, row_digests = _verify(name, X, y, path, remedy)
+    names = _registry()[name].get("feature_names") or [f"x{i}" for i in range(X.shape[1])]
+    return {
+        "data": X,
+        "target": target,
+        "frame": None,
+        "feature_names": np.array(names),
+        "target_names": _target_names(name),
+        "filename": str(path),
+        "canonical_order": np.lexsort((target, row_digests)),
+    }
+
+
+def _read_supplied(name):
+    path = _present_file(name)
+    if path is None:
+        looked = ", ".join(str(candidate) for candidate in _candidate_files(name))
+        raise FileNotFoundError(
+            f"{name!r} is not available (looked for {looked}): {_placing_hint(name)}"
+        )
+    remedy = "replace it by a faithful copy, or remove it"
+    X, y = _read_file(path, ".npz", path, remedy)
+    *shape, n_classes = SUPPLIED[name]
+    if X.shape != tuple(shape) or y.shape != (shape[0],):
+        raise _damaged(
+            path,
+            f"{name} has X {tuple(shape)} and y {(shape[0],)}, found {X.shape} and {y.shape}",
+            remedy,
+        )
+    if not np.isfinite(X).all() or (y.dtype.kind == "f" and np.isnan(y).any()):
+        raise _damaged(path, "some values are missing or infinite", remedy)
+    labels, target = np.unique(y, return_inverse=True)
+    if len(labels) != n_classes:
+        raise _damaged(path, f"{name} has {n_classes} classes, found {len(labels)}", remedy)
+    return {
+        "data": X,
+        "target": target,
+        "frame": None,
+        "feature_names": np.array([f"x{i}" for i in range(X.shape[1])]),
+        "target_names": labels,
+        "filename": str(path),
+        "canonical_order": np.lexsort((target, _digest_rows(X))),
+    }
+
+
+def _candidate_files(name):
+    # expanduser of os.path keeps a name that it does not know, that of Path raises
+    folder = os.environ.get("FSNOTES_DATA")
+    folders = [Path(os.path.expanduser(folder))] if folder else []
+    return [folder / f"{name}.npz" for folder in [*folders, cache_folder()]]
+
+
+def _present_file(name):
+    return next((path for path in _candidate_files(name) if path.is_file()), None)
+
+
+def _placing_hint(name):
+    n_samples, n_features = SUPPLIED[name][:2] if name in SUPPLIED else _registry()[name]["shape"]
+    return (
+        f"put the file {name}.npz (arrays X, {n_samples} x {n_features} numbers, and y, "
+        f"{n_samples} labels) into {cache_folder()} or into the folder that the environment "
+        "variable FSNOTES_DATA names"
+    )
+
+
+def _file_remedy(name, path):
+    if path.parent == cache_folder():
+        source = "" if OPENML_IDS[name] else ", source=ADDRESS"
+        return f"call fsnotes.download({name!r}{source}) to replace it, or delete it"
+    return "replace it by a faithful copy, or unset FSNOTES_DATA"
+
+
+def _is_valid(name, path):
+    try:
+        _verify(name, *_read_file(path, ".npz", path, ""), path, "")
+    except ValueError:
+        return False
+    return True
+
+
+def _damaged(where, what, remedy):
+    return ValueError(f"{where} is damaged or is not what it should be: {what}; {remedy}")
+
+
+def _verify(name, X, y, where, remedy):
+    """Return the codes of the labels and the digests of the rows, or refuse the data."""
+    entry = _registry()[name]
+    shape = tuple(entry["shape"])
+    if X.shape != shape or y.shape != shape[:1]:
+        raise _damaged(
+            where, f"{name} has X {shape} and y {shape[:1]}, found {X.shape} and {y.shape}", remedy
+        )
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise _damaged(where, "some labels are missing (NaN)", remedy)
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if sorted(counts) != sorted(entry["counts"]):
+        raise _damaged(
+            where,
+            f"{name} has classes of {_shorten(entry['counts'])} rows, found {_shorten(counts)}",
+            remedy,
+        )
+    row_digests = _digest_rows(X)
+    digests = _digest_classes(row_digests, y)
+    # the content of a class tells which one it is, so label names need no table
+    code_of = {digest: code for code, digest in enumerate(entry["digests"])}
+    unknown = [str(label) for label in labels if digests[label] not in code_of]
+    if unknown:
+        raise _damaged(
+            where,
+            f"shape and class counts of {name} are right, but the values of class "
+            f"{_shorten(unknown)} differ from the registered ones",
+            remedy,
+        )
+    return np.array([code_of[digests[label]] for label in labels])[codes], row_digests
+
+
+def _shorten(items):
+    shown = ", ".join(str(item) for item in items[:5])
+    return shown if len(items) <= 5 else f"{shown}, ... ({len(items)} in all)"
+
+
+def _read_file(path, suffix, where, remedy, target=None, dropped=()):
+    if suffix == ".npz":
+        return _parse_npz(path, where, remedy)
+    if suffix == ".csv":
+        try:
+            lines = path.read_text("utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise _damaged(where, f"not a text file ({error})", remedy) from error
+        return _parse_csv(lines, where, remedy)
+    return _parse_arff(path, where, remedy, target, dropped)
+
+
+def _parse_npz(path, where, remedy):
+    try:
+        # opened here because np.load leaves a damaged file open
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found = {key: arrays[key] for key in ("X", "y") if key in arrays.files}
+        if missing := {"X", "y"} - set(found):
+            raise KeyError(f"no array named {' or '.join(sorted(missing))}")
+        return np.asarray(found["X"], dtype=np.float64), found["y"]
+    except MemoryError:
+        raise
+    except Exception as error:
+        # zip, zlib and numpy raise many kinds of exception for a damaged archive, some of which
+        # advise to load it unsafely
+        reason = "no archive of plain arrays" if "pickle" in str(error) else error
+        raise _damaged(where, f"not a readable .npz file ({reason})", remedy) from error
+
+
+def _parse_csv(lines, where, remedy):
+    rows = [line.rsplit(",", 1) for line in lines if line.strip()]
+    try:
+        if not rows:
+            raise ValueError("it is empty")
+        if not _is_number(rows[0][0].split(",")[0]):
+            rows = rows[1:]
+        labels = np.array([label.strip(" \"'") for _, label in rows])
+        filled = (_EMPTY_CELL.sub("nan", cells) for cells, _ in rows)
+        X = np.loadtxt(filled, delimiter=",", ndmin=2, comments=None)
+    except ValueError as error:
+        raise _damaged(
+            where, f"not a table of numbers with a label in the last column ({error})", remedy
+        ) from error
+    return X, labels
+
+
+def _is_number(cell):
+    try:
+        float(cell or "nan")
+    except ValueError:
+        return False
+    return True
+
+
+def _parse_arff(path, where, remedy, target, dropped):
+    from scipy.io import arff
+
+    try:
+        with open(path, encoding="utf-8") as stream:
+            table, _ = arff.loadarff(stream)
+        names = [name for name in table.dtype.names if name not in dropped]
+        target = names[-1] if target is None else target
+        labels = table[target]
+        X = np.column_stack([table[name].astype(np.float64) for name in names if name != target])
+    except (ValueError, IndexError, NotImplementedError, StopIteration, arff.ArffError) as error:
+        raise _damaged(where, f"not a readable .arff file ({error!r})", remedy) from error
+    return X, labels.astype(str) if labels.dtype.kind == "S" else labels
+
+
+def _fetch_source(name, source, fetched, timeout):
+    """Save the source as `fetched`; return address, format, target and columns to drop."""
+    if isinstance(source, numbers.Integral) and not isinstance(source, bool) and source > 0:
+        page = OPENML_DESCRIPTION.format(id=source)
+        _fetch(name, page, fetched, timeout)
+        try:
+            about = json.loads(fetched.read_bytes())["data_set_description"]
+            address, md5 = about["url"], about["md5_checksum"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConnectionError(
+                f"{page} did not answer with the description of a data set ({error!r}); "
+                f"try again later, name another source, or {_placing_hint(name)}"
+            ) from error
+        if not str(address).startswith(("http://", "https://")):
+            raise ConnectionError(f"{page} names no http(s) address but {address!r}")
+        dropped = []
+        for key in ("row_id_attribute", "ignore_attribute"):
+            value = about.get(key) or []
+            dropped += value.split(",") if isinstance(value, str) else value
+        _fetch(name, address, fetched, timeout, md5)
+        return address, ".arff", about.get("default_target_attribute"), tuple(dropped)
+    if isinstance(source, str) and source.startswith(("http://", "https://")):
+        suffix = os.path.splitext(source.split("?")[0].split("#")[0])[1].lower()
+        if suffix in SOURCE_FORMATS:
+            _fetch(name, source, fetched, timeout)
+            return source, suffix, None, ()
+    raise ValueError(
+        f"source={source!r} is neither an OpenML id (a positive int) nor an http(s) address that "
+        f"ends in {', '.join(SOURCE_FORMATS)}; to use a file on this machine, {_placing_hint(name)}"
+    )
+
+
+def _fetch(name, address, path, timeout, md5=None):
+    """Stream an address into a file, with a progress bar; refuse a short or altered answer."""
+    import http.client
+    import urllib.request
+
+    from tqdm import tqdm
+
+    received, digest = 0, hashlib.md5(usedforsecurity=False)
+    try:
+        request = urllib.request.Request(address, headers={"User-Agent": "fsnotes"})
+        with urllib.request.urlopen(request, timeout=timeout) as answer, open(path, "wb") as file:
+            announced = answer.headers.get("Content-Length")
+            announced = int(announced) if announced else None
+            with tqdm(total=announced, unit="B", unit_scale=True, desc=name) as bar:
+                while block := answer.read(1 << 16):
+                    file.write(block)
+                    digest.update(block)
+                    received += len(block)
+                    bar.update(len(block))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise _not_fetched(name, address, getattr(error, "reason", None) or error) from error
+    if announced is not None and received < announced:
+        raise _not_fetched(name, address, f"broke off after {received} of {announced} bytes")
+    if md5 and digest.hexdigest() != md5:
+        raise _not_fetched(
+            name, address, f"the md5 checksum is {digest.hexdigest()}, announced was {md5}"
+        )
+
+
+def _not_fetched(name, address, reason):
+    return ConnectionError(
+        f"{name!r} could not be fetched from {address}: {reason}. Nothing was saved. Try again "
+        f"later, name another source, or {_placing_hint(name)}"
+    )

@@ -1,0 +1,1 @@
+"""Zero-norm machines by reweighted ridges, after the hierarchical Bayes EM."""

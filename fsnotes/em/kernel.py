@@ -1,0 +1,466 @@
+"""The zero-norm support vector machine in the columns of a kernel matrix: few points."""
+
+import warnings
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from sklearn.exceptions import ConvergenceWarning
+from tqdm import tqdm
+
+from fsnotes.core.checks import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.estimator import solved
+from fsnotes.core.kernels import BasisClassifier
+from fsnotes.core.reweighting import NOTHING_GAINS, Reweighted, Rows, Run, descending
+from fsnotes.core.rows import counted, first_of_equals
+from fsnotes.em.zero_norm import Candidate, Unpenalized
+from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.solvers.hinge import LARGEST_C
+from fsnotes.solvers.margin import SoftMargin
+
+__all__ = ["SparseKernelSVM"]
+
+HARD = 1e8  # price of errors beside which the norm is nothing, where the longest row has 1
+REAL = 1e-13  # part of the largest eigenvalue that is no rounding
+ZERO = 1e-9  # part of the largest weight of the refit that counts as zero
+LARGEST = 1e140  # value of a kernel
+ASYMMETRIC = 1e-8  # part of the largest value that is no rounding
+AS_GOOD, ROUNDED = 1e-7, 1e-9  # parts of a value
+GAP = 1e-6  # relative duality gap of a refit that counts as verified
+INDEFINITE = 1e-8  # part of the largest eigenvalue, below zero, that is no rounding
+
+
+class SparseKernelSVM(BasisClassifier):
+    """Few points of a kernel machine, by reweighting: their number plus C times the hinge losses.
+
+    `ZeroNormSVM` in the columns of a kernel matrix. The machine is ``sum_j alpha_j k(x, x_j) + b``
+    with points x_j of the data, the candidates. Each step is a support vector machine with the
+    penalty ``sum alpha_j**2 / alpha_old_j**2``, and with `C0` the two-norm ``alpha' K alpha`` of
+    the usual support vector machine beside it. What the steps provably descend is ``C * hinge
+    losses + C0 alpha' K alpha + 2 sum log |alpha_j|``; where they end depends on where they start.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in points; above 0
+        and at most 1e6. Where it is too small for any point to pay, the machine has none, says the
+        heavier class everywhere, and a warning says what to change.
+    C0 : float, default=0.0
+        Price of the two-norm ``alpha' K alpha``, with K the kernel's matrix of the candidates, in
+        points; at most 1e6. Needs a positive semidefinite kernel. Printed is the two-norm at the
+        price 1 and the zero-norm at the price C0, which is the same problem divided by that price;
+        but there 0 would be a machine that selects nothing, and here it is the zero-norm alone.
+    p : float, default=0.0
+        From 0 to 2: the penalty is ``(2 / p) sum |alpha_j|**p``, of which ``2 sum log |alpha_j|``
+        is the limit up to a constant. At 2 it is one machine, which drops no point.
+    kernel : str or callable, default="rbf"
+        "rbf", "laplacian", "poly", "sigmoid", "cosine", "chi2", "linear", or a function of
+        two rows.
+    gamma : float, optional
+        Of the kernel; by default ``1 / n_features``.
+    basis : int or array-like of int, optional
+        The candidates: so many distinct points, drawn with `random_state` and all alike, or rows
+        of the data with these numbers; by default every distinct point. A step costs their number
+        squared: with thousands of rows, pass a few hundred.
+    start : {"large_C", "identity"}, default="large_C"
+        Begin at 1024 C, where many points pay, and lower it in stages; or begin at C, with equal
+        penalties, as published, which may end with none. Where p is 1 or more, so that the problem
+        is convex, both begin at C.
+    refit : bool, default=True
+        Return the machine of the points that are left without a penalty on their weights but C0's:
+        the penalty shrinks weights, and has done its work. Of several, as where rows can be
+        separated, that of the widest margin. It is never worse than the point at which the steps
+        end, which is returned otherwise, as published.
+    tol : float, default=1e-06
+        A stage ends when no weight changes by more than this part of the largest.
+    max_iter : int, default=100
+        Most steps of a stage.
+    scale : bool, default=True
+        Measure features in their pooled within-class standard deviation before the kernel.
+    random_state : int, default=0
+        Of the candidates, where `basis` is their number.
+    progress : bool, default=False
+        Show a progress bar over the stages, with the number of points left.
+
+    Attributes
+    ----------
+    support_ : ndarray of int
+        Rows of the training data that are selected. Of equal rows the first stands for all, so
+        that distinct points are counted; for the rows equal to one, see Notes.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+    dual_coef_ : ndarray of shape (1, n_support)
+        Alpha, with its own sign, which need not be that of the label.
+    intercept_ : ndarray of shape (1,)
+        Of several that are as good, the middle one.
+    objective_ : float
+        Number of points plus ``C0 alpha' K alpha`` plus C times the sum of hinge losses, of the
+        machine returned.
+    n_iter_ : int
+        Machines on the way to the end, the first one included.
+    basis_ : ndarray of int
+        Rows of the training data that are candidates.
+    gamma_ : float
+        As used.
+    scale_ : ndarray of shape (n_features,)
+    classes_, n_features_in_, feature_names_in_, result_
+        ``result_.steps`` is the history of what the steps descend. With ``p=0`` a weight below a
+        floor, 1e-6 of the largest of the first machine, counts as the floor; with any p it is zero
+        for good. It never rises within a stage.
+
+    Raises
+    ------
+    SubproblemError
+        If the first machine cannot be verified, or with `C0` the refit. A later step that is not
+        is not taken, with a warning. Without `C0` a refit that is not verified, as where columns
+        are the same but for rounding, is returned with a warning, and its ``duality_gap`` tells.
+
+    Notes
+    -----
+    With N distinct rows, m candidates and k of them left, a step takes 10 to 50 systems of
+    equations, O(N k^2) each, or O(N^3) where candidates are as many as rows, and few where it
+    begins near its end; the two-norm adds O(N k^2) a step and O(m^3) once. Memory is O(N m), after
+    O(N m n) for the kernel. Equal rows of a class are one row, of the sum of their weights; equal
+    rows of any class are one candidate, and so are points with equal columns.
+
+    Where rows repeat, as in tables of counts, machines that count a point as often as it is in the
+    data report more: ``(X == v).all(axis=1).sum()`` for each v of ``support_vectors_``.
+
+    Where weights have settled with ``p=0`` and ``C0=0``, each that is left meets ``alpha_j sum_i
+    a_i y_i k(x_i, x_j) = 2``, with the multipliers a from 0 to C.
+
+    Published with the two-norm is the matrix of ``y_i y_j k(x_i, x_j)``. That belongs to
+    multipliers, which carry no sign; alpha carries its own, so that ``|w|**2`` is
+    ``alpha' K alpha``.
+
+    References
+    ----------
+    K. Huang, I. King and M. R. Lyu, Direct zero-norm optimization for feature selection,
+    Proceedings of the 8th IEEE International Conference on Data Mining, 2008.
+
+    J. Weston, A. Elisseeff, B. Schoelkopf and M. Tipping, Use of the zero norm with linear models
+    and kernel methods, Journal of Machine Learning Research 3, 1439-1461, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fsnotes import SparseKernelSVM
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> machine = SparseKernelSVM(gamma=1).fit(X, y)
+    >>> len(machine.support_), machine.score(X, y)
+    (5, 1.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        C0=0.0,
+        p=0.0,
+        kernel="rbf",
+        gamma=None,
+        basis=None,
+        start="large_C",
+        refit=True,
+        tol=1e-6,
+        max_iter=100,
+        scale=True,
+        random_state=0,
+        progress=False,
+    ):
+        self.C = C
+        self.C0 = C0
+        self.p = p
+        self.kernel = kernel
+        self.gamma = gamma
+        self.basis = basis
+        self.start = start
+        self.refit = refit
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.random_state = random_state
+        self.progress = progress
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
+        check_real("C0", self.C0, 0, most=LARGEST_C)
+        check_real("p", self.p, 0, most=2)
+        check_one_of("start", self.start, ("large_C", "identity"))
+        check_bool("refit", self.refit)
+        check_real("tol", self.tol, 0)
+        check_count("max_iter", self.max_iter)
+
+    def _fit(self, X, y, sample_weight):
+        X, y, sample_weight, _ = self._take_rows(X, y, sample_weight)
+        data = Distinct(X, y == self.classes_[1], sample_weight)
+        candidates = data.points[self._candidates(len(data.points), data.group)]
+        values = self._columns(data.rows, candidates)
+        kept = first_of_equals(values.T)
+        candidates, values = candidates[kept], values[:, kept]
+        self.basis_ = data.numbers[candidates]
+        rows = Rows(values, np.where(data.positive, 1.0, -1.0), data.weights)
+        gram = values[candidates]
+        self._check_values(values, gram)
+        root = root_of(gram, self.kernel) if self.C0 > 0 else None
+        run = self._run(rows, root)
+        self.n_iter_ = len(run.visited)
+        end = run.visited[-1][1]
+        gap = run.largest_gap
+        weights, refit_gap = self._refitted(run, gram, end) if self.refit else (end, 0.0)
+        offset = rows.offset(weights)
+        chosen = np.flatnonzero(weights)
+        self._warn_of_size(rows, len(chosen), len(weights))
+        order = chosen[np.argsort(self.basis_[chosen])]
+        self.support_ = self.basis_[order]
+        self.support_vectors_ = X[self.support_]
+        self.dual_coef_ = weights[order][None]
+        self.intercept_ = np.array([offset])
+        self.objective_ = self._value(run, weights)
+        counts = {kind: int(count) for kind, count in run.counts.items()}
+        self.result_ = replace(run.result, duality_gap=max(gap, refit_gap), counts=counts)
+        return self
+
+    def _check_values(self, values, gram):
+        largest, off = abs(values).max(), abs(gram - gram.T).max()
+        if largest > LARGEST:
+            raise ValueError(
+                f"kernel={self.kernel!r} has values up to {largest:.3g} on these rows, more than "
+                f"{LARGEST:g}, so that their squares overflow; divide it, or scale the columns"
+            )
+        if off > ASYMMETRIC * largest:
+            raise ValueError(
+                f"kernel={self.kernel!r} is not symmetric: on these rows its matrix differs from "
+                f"its transpose by {off:.3g}; pass a kernel with k(a, b) = k(b, a)"
+            )
+
+    # ------------------------------------------------------------ steps
+
+    def _run(self, rows, root):
+        # a power of 1 or more is convex: stages would only drop weights that are wanted again
+        staged = self.start == "large_C" and self.p < 1
+        prices = descending(self.C) if staged else [self.C]
+        with tqdm(
+            total=len(prices) + 1, desc="SparseKernelSVM", unit="stage", disable=not self.progress
+        ) as bar:
+            run = KernelRun(rows, float(self.p), root=root, C0=float(self.C0), bar=bar)
+            prices = run.begin(prices)
+            if self.p == 2:
+                run.result = solved(run.margin.objective)
+            else:
+                run.result = run.go_on(prices, self.tol, self.max_iter)
+            bar.update(bar.total - bar.n)
+        run.warn_of_end(self.tol, self.max_iter, stacklevel=4)
+        return run
+
+    # ------------------------------------------------------------ what is returned
+
+    def _refitted(self, run, gram, end):
+        """The machine of the points left, without a price on points, and its duality gap.
+
+        Where the two-norm has no price, many points of a smooth kernel need weights so large that
+        a margin is lost beside their norm. Then the linear program is the more accurate.
+        """
+        chosen = np.flatnonzero(end)
+        if self.p == 2 or not len(chosen):
+            return end, 0.0
+        machines, bound = [], 0.0
+        try:
+            weights, bound = run.unpriced(chosen, gram[np.ix_(chosen, chosen)], self.C)
+            machines.append(weights)
+        except SubproblemError as error:
+            if self.C0 > 0:
+                raise SubproblemError(f"of the refit: {error}; or refit=False") from error
+        if self.C0 == 0:
+            weights, bound = run.least_loss(chosen, self.C)
+            machines.append(weights)
+        values = [self._value(run, weights) for weights in machines]
+        most = min(min(values) * (1 + AS_GOOD), self._value(run, end) * (1 + ROUNDED))
+        weights = next((w for w, v in zip(machines, values, strict=True) if v <= most), end)
+        value = self._value(run, weights)
+        gap = max(0.0, float((value - np.count_nonzero(weights) - bound) / value))
+        if gap > GAP:
+            self._warn_of_gap(gap)
+        return weights, gap
+
+    def _value(self, run, weights):
+        """The objective, with the best offset."""
+        square = self.C0 * run.square(weights)
+        return float(np.count_nonzero(weights) + square + self.C * run.rows.least_hinge(weights))
+
+    def _warn_of_gap(self, gap):
+        warnings.warn(
+            f"the refit is not verified: duality gap {gap:.1e}, more than {GAP:g}, as where points "
+            "are nearly the same to the kernel, or weights of rows very different; it is no worse "
+            "than refit=False. Pass a larger gamma, fewer points in basis=, or C0= above 0",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    def _warn_of_size(self, rows, found, most):
+        if found == 0 and rows.tell_nothing():
+            words = f"no point is selected: {NOTHING_GAINS}; pass another kernel or gamma"
+        elif found == 0:
+            remedies = ["a larger C"] if self.C < LARGEST_C else []
+            remedies += ['start="large_C"'] if self.start == "identity" else []
+            remedies = ", ".join(remedies or ["another kernel or gamma"])
+            words = f"C={self.C:g} is too small to select a point; pass {remedies}"
+        elif found == most > 1:
+            power = ", p=0" if self.p >= 1 else ""
+            words = (
+                f"none of {most} points is dropped at C={self.C:g}; pass a smaller C{power} if "
+                "fewer are wanted"
+            )
+        else:
+            return
+        warnings.warn(words, SelectionWarning, stacklevel=4)
+
+
+class Distinct:
+    """Rows of positive weight, equal ones of one class as one, in an order that is theirs alone.
+
+    Attributes
+    ----------
+    rows, positive, weights : ndarray
+    numbers : ndarray of int
+        Of each, the first row of the data equal to it, whatever its class.
+    points : ndarray of int
+        Places among these of rows that differ, whatever their class.
+    group : ndarray of int
+        Of each row of the data, the place of its point among the points, or -1 where its weight
+        is zero.
+    """
+
+    def __init__(self, X, positive, sample_weight):
+        numbers, total = np.arange(len(X)), len(X)
+        if sample_weight is not None:
+            X, positive, weights = counted(X, positive, sample_weight)
+            numbers = np.flatnonzero(np.asarray(sample_weight) > 0)
+        else:
+            weights = np.ones(len(X))
+        # of classes, not of the one that happens to be last: swapped labels change no order
+        order = np.lexsort((numbers, *X.T))
+        X, positive, weights, numbers = (part[order] for part in (X, positive, weights, numbers))
+        group = np.cumsum(np.append(True, (X[1:] != X[:-1]).any(axis=1))) - 1
+        keys, first, which = np.unique(2 * group + positive, return_index=True, return_inverse=True)
+        self.rows, self.positive = X[first], positive[first]
+        self.weights = np.bincount(which, weights)
+        _, self.points, of_group = np.unique(keys // 2, return_index=True, return_inverse=True)
+        starts = np.unique(group, return_index=True)[1]
+        self.numbers = numbers[starts][of_group]
+        self.group = np.full(total, -1)
+        self.group[numbers] = group
+
+
+def root_of(gram, kernel):
+    """R with ``R'R`` the Gram matrix."""
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    if values[0] < -INDEFINITE * values[-1]:
+        raise ValueError(
+            f"C0= asks for the two-norm of kernel={kernel!r}, which has none on these rows: its "
+            f"matrix has eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; pass C0=0, or a "
+            "positive semidefinite kernel"
+        )
+    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+
+
+@dataclass
+class KernelRun(Run):
+    """A sequence of machines, with a two-norm beside the penalty.
+
+    Attributes
+    ----------
+    root : ndarray, optional
+        R with ``R'R`` the kernel's matrix of the candidates, if the two-norm has a price.
+    C0 : float
+        The price of ``|R alpha|**2``.
+    bar : object
+        The progress bar.
+    """
+
+    root: np.ndarray | None = None
+    C0: float = 0.0
+    bar: object = field(default=None, repr=False)
+
+    def square(self, weights):
+        """``alpha' K alpha``, which is not asked for where it has no price."""
+        if self.root is None:
+            return 0.0
+        live = np.flatnonzero(weights)
+        return float(((self.root[:, live] @ weights[live]) ** 2).sum())
+
+    def first(self, C):
+        # with the two-norm a weight is no plain sum over rows
+        return super().first(C) if self.root is None else self.solve(np.ones(len(self.root)), C)
+
+    def solve(self, sizes, C):
+        """Least ``|u|**2 + C0 alpha' K alpha + C * hinge losses`` for ``alpha = sizes * u``."""
+        if self.root is None:
+            weights = super().solve(sizes, C)
+        else:
+            # with I + C0 (sizes K sizes) = L L', both squares are one, of v = L' u
+            live = np.flatnonzero(sizes)
+            part = self.root[:, live] * sizes[live]
+            matrix = self.C0 * (part.T @ part)
+            matrix[np.diag_indices_from(matrix)] += 1
+            try:
+                lower = cholesky(matrix, lower=True)
+            except LinAlgError as error:
+                raise SubproblemError(
+                    f"C0={self.C0:g} times the two-norm of the kernel is so large that the penalty "
+                    "on points is lost in rounding; pass a smaller C0, or divide the kernel"
+                ) from error
+            columns = solve_triangular(lower, (self.rows.Z[:, live] * sizes[live]).T, lower=True).T
+            program = SoftMargin(columns, self.rows.signs, self.rows.shares)
+            self.margin = self.count(program.solve(np.ones(len(live)), C, start=self.margin))
+            turned = solve_triangular(lower, self.margin.weights, lower=True, trans="T")
+            weights = np.zeros(len(sizes))
+            weights[live] = sizes[live] * turned
+        if self.bar is not None:
+            self.bar.set_postfix(points=int(np.count_nonzero(self.floored(weights))))
+        return weights
+
+    def problem(self, C):
+        self.bar.update()
+        return Combined(self, C)
+
+    def unpriced(self, chosen, gram, C):
+        """Weights of least ``C0 alpha' K alpha + C * hinge losses`` on the chosen points.
+
+        And a value that none gets below.
+
+        Of several, as where the two-norm has no price, those of the least norm. Of a kernel that
+        has none, eigenvalues below zero count by their size.
+        """
+        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+        sizes = abs(values)
+        real = sizes > REAL * sizes.max()
+        turn = vectors[:, real] / np.sqrt(sizes[real])
+        columns = self.rows.Z[:, chosen] @ turn
+        largest = (columns**2).sum(axis=1).max()
+        price = C / self.C0 if self.C0 > 0 else HARD / (largest * self.rows.shares.max())
+        program = SoftMargin(columns, self.rows.signs, self.rows.shares)
+        margin = self.count(program.solve(np.ones(columns.shape[1]), price))
+        weights = np.zeros(self.rows.n_features)
+        weights[chosen] = turn @ margin.weights
+        large = abs(weights) > ZERO * abs(weights).max(initial=0)
+        return np.where(large, weights, 0), self.C0 * margin.objective * (1 - margin.duality_gap)
+
+    def least_loss(self, chosen, C):
+        """Weights of least hinge losses on the chosen points, and C times a bound of these."""
+        unit = self.rows.shares.max()
+        rows = Rows(self.rows.Z[:, chosen], self.rows.signs, self.rows.shares / unit)
+        program = Unpenalized(rows)
+        chain = program.chain()
+        weights = np.zeros(self.rows.n_features)
+        weights[chosen] = chain.solve(np.arange(len(chosen)))
+        for kind, count in program.counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + count
+        return weights, C * unit * chain.bound(Candidate(rows, C * unit, weights[chosen]))
+
+
+class Combined(Reweighted):
+    """`Reweighted`, and ``C0 alpha' K alpha``."""
+
+    def penalties(self, weights):
+        return np.append(super().penalties(weights), self.run.C0 * self.run.square(weights))

@@ -1,0 +1,1 @@
+"""What the book's pages and the coursework need."""

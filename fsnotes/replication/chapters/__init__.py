@@ -1,0 +1,1 @@
+"""What each chapter's tables are declared as."""

@@ -1,0 +1,548 @@
+"""What a chapter declares: methods, data sets, protocol, printed tables and claims. Data only."""
+
+import difflib
+import functools
+import hashlib
+import importlib
+import itertools
+import json
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+PER_FOLD = (
+    "accuracy",
+    "mcc",
+    "mcc_percent",
+    "n_selected",
+    "psf",
+    "n_iter",
+    "largest_delta",
+    "n_kept",
+    "n_distinct",
+    "n_rows",
+    "n_live",
+)
+MEASURES = (*PER_FOLD, "stability")
+
+
+class ExperimentError(ValueError):
+    """A name, a declaration or a result that cannot be used, and what to do about it."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator with its parameters, and the settings among which inner folds choose.
+
+    Parameters
+    ----------
+    estimator : str
+        Dotted name, ``"fsnotes.MPM"``; imported where it runs.
+    parameters : mapping
+        Keyword arguments; what is no JSON value is told apart by its ``repr``.
+    grid : mapping of str to sequence
+        Values of the tuned parameters; every combination is a candidate, the last name varying
+        fastest. Among candidates that predict equally many inner rows the first one wins, so
+        begin with the sparsest.
+    scaled : bool
+        Standardise the columns first, inside each fold, for estimators that do not scale.
+    paper : str
+        What the paper calls it.
+    datasets : sequence of str, optional
+        The data sets for which it is meant; by default all of the chapter.
+    tuning : mapping, optional
+        Parameters that take the place of others while settings are chosen.
+    leaks : bool
+        Standardise the columns by all rows, those to test on too, before anything is split, as
+        papers do; settings are chosen without that.
+    group : str
+        Methods of one group are computed one after the other where they run, split by split, so
+        that they can share what takes long.
+    """
+
+    estimator: str
+    parameters: Mapping = field(default_factory=dict)
+    grid: Mapping = field(default_factory=dict)
+    scaled: bool = False
+    paper: str = ""
+    datasets: tuple = ()
+    tuning: Mapping = field(default_factory=dict)
+    leaks: bool = False
+    group: str = ""
+
+    def candidates(self):
+        """The settings among which inner folds choose; a single empty one if nothing is tuned."""
+        combined = itertools.product(*self.grid.values())
+        return [dict(zip(self.grid, values, strict=True)) for values in combined]
+
+    def build(self, setting, tuning=False):
+        """A fresh estimator with a setting of the grid."""
+        module, _, name = self.estimator.rpartition(".")
+        parameters = {**self.parameters, **(self.tuning if tuning else {}), **setting}
+        machine = getattr(importlib.import_module(module), name)(**parameters)
+        if not self.scaled:
+            return machine
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        return make_pipeline(StandardScaler(), machine)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set by name; ``make`` returns ``X, y`` if `~fsnotes.data.datasets.load` does not.
+
+    With ``rows``, each repeat of the cross-validation draws so many of its own, with the shares of
+    the classes, so that intervals allow for which rows were drawn.
+    """
+
+    name: str
+    make: Callable | None = None
+    label: str = ""
+    rows: int | None = None
+
+    def __post_init__(self):
+        if self.rows is not None and (not isinstance(self.rows, int) or self.rows < 1):
+            raise ExperimentError(f"{self.name}: rows={self.rows!r}; pass a whole number from 1")
+
+    def read(self):
+        """Rows and labels in an order that depends on their values alone."""
+        if self.make is None:
+            from fsnotes.data.datasets import load
+
+            X, y = load(self.name, return_X_y=True)
+        else:
+            X, y = self.make()
+        # adding zero turns -0.0, which some formats keep, into 0.0
+        X, y = np.asarray(X, dtype=float) + 0.0, np.asarray(y)
+        order = np.lexsort((*X.T[::-1], y))
+        return X[order], y[order]
+
+    def digest(self):
+        """Fingerprint of the content, known without the file for the larger sets, and of rows."""
+        from fsnotes.data.datasets import OPENML_IDS, class_digests
+
+        if not self.is_present:
+            return fingerprint(["not available", self.name])
+        if self.make is None and self.name in OPENML_IDS:
+            folder = importlib.resources.files("fsnotes.data")
+            registry = json.loads((folder / "registry.json").read_text(encoding="utf-8"))
+            content = registry[self.name]["digests"]
+        else:
+            content = list(class_digests(*self.read()).values())
+        return fingerprint(content if self.rows is None else [content, self.rows])
+
+    @property
+    def travels(self):
+        """Whether it is at hand wherever the package is installed."""
+        from fsnotes.data.datasets import OPENML_IDS
+
+        return self.make is not None or not (self.is_supplied or self.name in OPENML_IDS)
+
+    @property
+    def is_supplied(self):
+        """Whether only users can supply it, since no copy is known."""
+        from fsnotes.data.datasets import SUPPLIED
+
+        return self.make is None and self.name in SUPPLIED
+
+    @property
+    def is_present(self):
+        """False where it is for the user to supply, and is not there."""
+        from fsnotes.data.datasets import available
+
+        return not self.is_supplied or available()[self.name].location is not None
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Repeated stratified cross-validation, and the inner folds that choose settings."""
+
+    repeats: int = 10
+    folds: int = 10
+    inner: int = 5
+    seed: int = 0
+
+    tunes_once = False
+
+    @property
+    def n_splits(self):
+        return self.repeats * self.folds
+
+    @property
+    def test_fraction(self):
+        return 1 / self.folds
+
+    def splits(self, y, rows=None):
+        """Pairs of row numbers, to train and to test; the same for every method.
+
+        With ``rows``, each repeat splits so many rows of its own.
+        """
+        from sklearn.model_selection import (
+            RepeatedStratifiedKFold,
+            StratifiedKFold,
+            StratifiedShuffleSplit,
+        )
+
+        if rows is None:
+            folds = RepeatedStratifiedKFold(
+                n_splits=self.folds, n_repeats=self.repeats, random_state=self.seed
+            )
+            return list(folds.split(np.zeros(len(y)), y))
+        draws = StratifiedShuffleSplit(self.repeats, train_size=rows, random_state=self.seed)
+        folds = StratifiedKFold(self.folds, shuffle=True, random_state=self.seed)
+        return [
+            (drawn[train], drawn[test])
+            for drawn, _ in draws.split(np.zeros(len(y)), y)
+            for train, test in folds.split(drawn, y[drawn])
+        ]
+
+    def inner_splits(self, y, number):
+        """Splits of the training rows of one fold; the same for every method."""
+        from sklearn.model_selection import StratifiedKFold
+
+        seed = np.random.SeedSequence([self.seed, number]).generate_state(1)[0]
+        folds = StratifiedKFold(self.inner, shuffle=True, random_state=int(seed))
+        return list(folds.split(np.zeros(len(y)), y))
+
+    def tuning(self, y, splits, number):
+        """Rows by which the settings of a split are chosen, and the inner splits of these."""
+        rows = splits[number][0]
+        return rows, self.inner_splits(y[rows], number)
+
+    def __str__(self):
+        return f"{self.repeats} times {self.folds}-fold cross-validation, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class RandomSplits(Protocol):
+    """Random stratified splits, of which each sets a part aside to test."""
+
+    folds: int = 1
+    test_size: float = 0.2
+
+    @property
+    def test_fraction(self):
+        return self.test_size
+
+    def splits(self, y, rows=None):
+        """Pairs of row numbers, to train and to test; the same for every method."""
+        from sklearn.model_selection import StratifiedShuffleSplit
+
+        if rows is not None:
+            raise ExperimentError(f"rows={rows}; random splits take all rows")
+        draws = StratifiedShuffleSplit(
+            self.repeats, test_size=self.test_size, random_state=self.seed
+        )
+        return list(draws.split(np.zeros(len(y)), y))
+
+    def __str__(self):
+        share = f"{100 * self.test_size:g} percent"
+        return f"{self.repeats} random splits that test on {share}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class TunedOnce(RandomSplits):
+    """Random splits with the settings that are chosen by the training rows of the first of them.
+
+    By so many of these at most, with the shares of the classes.
+    """
+
+    tuning_rows: int = 10**9
+
+    tunes_once = True
+
+    def tuning(self, y, splits, number):
+        """Rows by which the settings of any split are chosen, and the inner splits of these."""
+        from sklearn.model_selection import StratifiedShuffleSplit
+
+        rows = splits[0][0]
+        if len(rows) > self.tuning_rows:
+            draw = StratifiedShuffleSplit(1, train_size=self.tuning_rows, random_state=self.seed)
+            rows = rows[next(draw.split(rows, y[rows]))[0]]
+        return rows, self.inner_splits(y[rows], 0)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number as a paper prints it.
+
+    Parameters
+    ----------
+    dataset, method, measure : str
+        Names of the chapter; the measure is accuracy, psf or mcc_percent (in percent), mcc,
+        n_selected, n_iter, largest_delta, n_kept (training points with a weight, as the machine
+        counts them), n_distinct (those of them that differ), n_rows (training rows equal to one of
+        them), n_live (features that the machine that ranks leaves alive) or stability.
+    text : str
+        As printed, since the last digit says how it was rounded.
+    incomparable : str, optional
+        Why no cell of ours can be compared with it.
+    proof : callable, optional
+        ``proof(value)`` returns why such a value is impossible, or None if it is not.
+    """
+
+    dataset: str
+    method: str
+    measure: str
+    text: str
+    incomparable: str | None = None
+    proof: Callable | None = None
+
+    @property
+    def value(self):
+        return float(self.text)
+
+    @property
+    def quantity(self):
+        return self.dataset, self.method, self.measure
+
+
+def printed(block, *, incomparable=None, proofs=None):
+    """Numbers of a table from a block of text.
+
+    Parameters
+    ----------
+    block : str
+        The first line names data sets. Each further line names a method and a measure, then gives
+        one number for each data set, or ``-``.
+    incomparable, proofs : dict, optional
+        From ``(dataset, method, measure)`` to what `Printed` takes under these names.
+
+    Returns
+    -------
+    tuple of Printed
+
+    Examples
+    --------
+    >>> from fsnotes.replication import printed
+    >>> found = printed('''
+    ...                 sonar  pima
+    ... mpm  accuracy    75.3     -
+    ... ''')
+    >>> [(p.quantity, p.text) for p in found]
+    [(('sonar', 'mpm', 'accuracy'), '75.3')]
+    """
+    header, *lines = [line.split() for line in block.splitlines() if line.strip()]
+    reasons, proofs = dict(incomparable or {}), dict(proofs or {})
+    found = []
+    for method, measure, *texts in lines:
+        if len(texts) != len(header):
+            raise ExperimentError(
+                f"the line of {method} {measure} has {len(texts)} numbers for the {len(header)} "
+                "data sets of the first line; write - where nothing is printed"
+            )
+        for dataset, text in zip(header, texts, strict=True):
+            if text != "-":
+                key = dataset, method, measure
+                found.append(Printed(*key, text, reasons.pop(key, None), proofs.pop(key, None)))
+    if reasons or proofs:
+        raise ExperimentError(f"notes on {[*reasons, *proofs]}, where the block prints nothing")
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+        ``"table4"``; commands and pages call it ``chapter/table4``.
+    source : str
+        Key in the bibliography.
+    place : str
+        ``"Table 4"``, with the page where it is known.
+    title : str
+        What it shows, in our words.
+    printed : tuple of Printed
+        May be empty, for a figure.
+    reduced : str, optional
+        What the protocol leaves out of the paper's.
+    beside : mapping of str to mapping, optional
+        From titles of further columns to mappings from methods of the table to those whose results
+        stand there.
+    reads : tuple of (str, str), optional
+        Further cells, (data set, method), for a figure.
+    """
+
+    name: str
+    source: str
+    place: str
+    title: str
+    printed: tuple = ()
+    reduced: str | None = None
+    beside: Mapping = field(default_factory=dict)
+    reads: tuple = ()
+
+    def cells(self):
+        """Names of the cells that it reads, each once."""
+        found = [(p.dataset, p.method) for p in self.printed]
+        for others in self.beside.values():
+            found += [(p.dataset, others[p.method]) for p in self.printed if p.method in others]
+        return list(dict.fromkeys([*found, *self.reads]))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper that results of ours can refute.
+
+    ``check(read)`` returns whether it holds, or None where results cannot tell; its docstring says
+    how it is judged. ``read(dataset, method)`` is a `Cell`. A check that needs no results takes no
+    notice of its argument. The link is ``page.html#anchor``.
+    """
+
+    paper: str
+    place: str
+    text: str
+    check: Callable
+    link: str
+
+
+@dataclass(frozen=True)
+class Misprint:
+    """What a paper prints by mistake, and what is right."""
+
+    paper: str
+    place: str
+    text: str
+    right: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Everything of one chapter; see ``fsnotes.replication.chapters.mempm`` for an example.
+
+    Parameters
+    ----------
+    name : str
+        Also the name of the module and of the results file.
+    papers : mapping
+        From keys of the bibliography to authors and year.
+    datasets : tuple of Dataset or str
+    methods : mapping of str to Method
+    protocol : Protocol
+    tables : tuple of Table
+    claims : tuple of Claim or Misprint
+    link : str
+        ``page.html#anchor`` of the tables in the book.
+    """
+
+    name: str
+    papers: Mapping
+    datasets: tuple
+    methods: Mapping
+    protocol: Protocol
+    tables: tuple = ()
+    claims: tuple = ()
+    link: str = ""
+
+    def __post_init__(self):
+        named = (Dataset(d) if isinstance(d, str) else d for d in self.datasets)
+        object.__setattr__(self, "datasets", {d.name: d for d in named})
+        object.__setattr__(self, "tables", {table.name: table for table in self.tables})
+        sizes = {name: len(m.candidates()) for name, m in self.methods.items() if m.grid}
+        if len(set(sizes.values())) > 1:
+            raise ExperimentError(
+                f"{self.name}: tuned methods have unequal numbers of candidate settings, {sizes}; "
+                "give each the same number, or the comparison favours some"
+            )
+        for table in self.tables.values():
+            for dataset, method in table.cells():
+                known("data set", dataset, self.datasets)
+                known("method", method, self.methods)
+                known("cell", f"{dataset}/{method}", [f"{d}/{m}" for d, m in self.cells()])
+            for entry in table.printed:
+                known("measure", entry.measure, MEASURES)
+        for entry in [*self.tables.values(), *self.claims]:
+            known("paper", getattr(entry, "source", None) or entry.paper, self.papers)
+
+    def cells(self):
+        """Names of all cells of work, (data set, method)."""
+        return [
+            (dataset, name)
+            for dataset, (name, method) in itertools.product(self.datasets, self.methods.items())
+            if dataset in (method.datasets or self.datasets)
+        ]
+
+    def key(self, dataset, method, protocol):
+        """Hash of what a cell's result depends on, as far as it is declared."""
+        # not asdict, which would forget the kind of a parameter that is a dataclass
+        declared = dict(vars(self.methods[method]))
+        del declared["paper"], declared["datasets"], declared["group"]  # these change no result
+        declared = {k: v for k, v in declared.items() if v or k not in ("tuning", "leaks")}
+        declared["grid"] = list(declared["grid"].items())  # their order decides ties
+        return fingerprint([declared, digest_of(self.datasets[dataset]), asdict(protocol)])
+
+
+@functools.lru_cache(maxsize=100)
+def digest_of(dataset):
+    """`Dataset.digest`, which reads the data, once."""
+    return dataset.digest()
+
+
+def fingerprint(content):
+    """Short hash of what JSON can write; other objects count by their ``repr``."""
+    text = json.dumps(content, sort_keys=True, default=_faithful)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _faithful(value):
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if " at 0x" in repr(value):
+        raise ExperimentError(
+            f"{value!r} cannot be told from others by its repr; declare numbers, strings or "
+            "objects whose repr shows what they hold"
+        )
+    return repr(value)
+
+
+def known(kind, name, names):
+    """Raise unless `name` is among `names`, offering those that look alike."""
+    if name in names:
+        return name
+    close = difflib.get_close_matches(str(name), list(names), cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names)}"
+    raise ExperimentError(f"no {kind} is called {name!r}; {hint}")
+
+
+@functools.lru_cache(maxsize=1)
+def chapters():
+    """The declared chapters by name, in alphabetical order.
+
+    Returns
+    -------
+    dict of str to Chapter
+    """
+    package = importlib.import_module("fsnotes.replication.chapters")
+    names = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    found = {}
+    for name in sorted(names):
+        chapter = importlib.import_module(f"{package.__name__}.{name}").CHAPTER
+        found[chapter.name] = chapter
+    return found
+
+
+def find(target):
+    """Chapter and table of ``"chapter/table"``; the table is None for a chapter.
+
+    Parameters
+    ----------
+    target : str or Chapter
+
+    Returns
+    -------
+    (Chapter, Table or None)
+    """
+    if isinstance(target, Chapter):
+        return target, None
+    name, slash, table = target.partition("/")
+    declared = chapters()
+    if name not in declared or (slash and table not in declared[name].tables):
+        everything = [f"{c.name}/{t}" for c in declared.values() for t in c.tables]
+        known("chapter or table", target, [*declared, *everything])
+    return declared[name], declared[name].tables[table] if slash else None

@@ -1,0 +1,1 @@
+"""Published methods that the papers compare with."""

@@ -1,0 +1,359 @@
+"""Filters: what a feature tells of the classes by itself, without a machine."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import xlogy
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_X_y
+
+from fsnotes.core.checks import check_count, check_one_of, check_real
+
+__all__ = ["Ranking", "fisher_score", "mrmr", "relieff"]
+
+BLOCK = 2**20  # numbers in an array of which several are held at once
+EQUAL = 1e-9  # by what part numbers that are equal may differ for rounding
+MOST_LEVELS = 256  # of a feature that is taken as it is
+
+
+def fisher_score(X, y):
+    """Fisher score of each feature: variance between the classes over variance within them.
+
+    Of feature j it is ``sum_k n_k (mean_kj - mean_j)^2 / sum_k n_k var_kj``, where class k has n_k
+    rows, and in feature j the mean and the variance (over n_k) of these.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Labels of two classes or more.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        From 0, where all class means are equal or the feature is constant, to infinity, where it
+        varies between the classes alone.
+
+    Notes
+    -----
+    The score does not change when a feature is shifted or scaled. With m rows and K classes it is
+    the F statistic of the analysis of variance, over ``(m - K) / (K - 1)``; for two classes it is
+    ``n_0 n_1 / m^2`` times the squared distance of the means, in units of the pooled standard
+    deviation. Features are looked at one by one: of two equal columns both have the same score, and
+    what only two together tell has none.
+
+    O(m n) for n features.
+
+    References
+    ----------
+    R. O. Duda, P. E. Hart and D. G. Stork, Pattern Classification, second edition, Wiley, 2001.
+
+    Q. Gu, Z. Li and J. Han, Generalized Fisher score for feature selection, arXiv:1202.3725.
+
+    Examples
+    --------
+    >>> from fsnotes import fisher_score, load
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> fisher_score([[0, 5, 1], [2, 5, 1], [6, 5, 2], [8, 5, 2]], ["a", "a", "b", "b"]).tolist()
+    [9.0, 0.0, inf]
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> SelectKBest(fisher_score, k=3).fit(X, y).get_support(indices=True).tolist()
+    [7, 22, 27]
+    """
+    X, of_class = checked(X, y)
+    Z, sizes = in_unit_range(X), np.bincount(of_class)
+    shares = sizes / len(Z)
+    means, variances = np.zeros((2, len(sizes), Z.shape[1]))
+    for k in range(len(sizes)):
+        rows = Z[of_class == k]
+        beyond = rows - rows[0]
+        means[k] = rows[0] + beyond.mean(axis=0)
+        variances[k] = beyond.var(axis=0)
+    between = shares @ (means - shares @ means) ** 2
+    within = shares @ variances
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = between / within
+    return np.where(between > 0, scores, 0.0)
+
+
+def relieff(X, y, *, n_neighbors=10):
+    """ReliefF: how much more a feature differs between near rows of two classes than of one.
+
+    Each row is compared with the `n_neighbors` nearest others of its own class, its hits, and with
+    as many of each other class, its misses. The score of a feature is the mean over all rows of
+    ``sum_c P(c) / (1 - P(own class)) miss_c - hit``, where P is the share of a class in the rows,
+    c goes through the other classes, and miss_c and hit are the mean differences to the neighbours.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Labels of two classes or more.
+    n_neighbors : int, default=10
+        Of each class; all that there are where a class has fewer. A class of one row has no hits,
+        and 0 takes the place of their difference.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        From -1 to 1, the larger the better; 0 for a constant feature.
+
+    Notes
+    -----
+    A difference is a part of the range of the feature, and a distance is the sum of the differences
+    of all features. So the score does not change when a feature is shifted or scaled, but depends
+    on what other features there are: what only two together tell counts in both, as long as not too
+    many others hide which rows are near. Of two equal columns both have the same score.
+
+    Rows at the same distance, but for rounding, have an equal share in the places that are left to
+    them, which is the mean over all ways to choose. The order of rows and of features is of no
+    consequence.
+
+    O(m^2 n) for m rows and n features, in blocks of rows of bounded memory. All rows are compared;
+    of very many pass a sample.
+
+    References
+    ----------
+    I. Kononenko, Estimating attributes: analysis and extensions of RELIEF, European Conference on
+    Machine Learning, 1994.
+
+    M. Robnik-Sikonja and I. Kononenko, Theoretical and empirical analysis of ReliefF and RReliefF,
+    Machine Learning 53, 2003.
+
+    Examples
+    --------
+    >>> from fsnotes import load, relieff
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> relieff([[0, 5, 1], [2, 5, 1], [6, 5, 2], [8, 5, 2]], ["a", "a", "b", "b"]).tolist()
+    [0.5, 0.0, 1.0]
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> SelectKBest(relieff, k=3).fit(X, y).get_support(indices=True).tolist()
+    [20, 22, 27]
+    """
+    check_count("n_neighbors", n_neighbors)
+    X, of_class = checked(X, y)
+    by_class = np.argsort(of_class, kind="stable")
+    Z, of_class = in_unit_range(X)[by_class], of_class[by_class]
+    sizes = np.bincount(of_class)
+    shares, ends = sizes / len(Z), np.cumsum(sizes)
+    scores = np.zeros(Z.shape[1])
+    for block in blocks(len(Z), len(Z)):
+        rows, own = Z[block], of_class[block]
+        distances = cdist(rows, Z, "cityblock")
+        np.fill_diagonal(distances[:, block], np.inf)
+        for k, (size, end) in enumerate(zip(sizes, ends, strict=True)):
+            members = slice(end - size, end)
+            weights = np.where(own == k, -1, shares[k] / (1 - shares[own]))
+            parts = parts_of_nearest(distances[:, members], int(n_neighbors))
+            distances[:, members] = weights[:, None] * parts
+        scores += weighted_differences(rows, Z, distances)
+    return scores / len(Z)
+
+
+class Ranking(NamedTuple):
+    """Features by importance.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_features,)
+        The larger the more important.
+    order : ndarray of int
+        Features that were ranked, the most important first.
+    """
+
+    scores: np.ndarray
+    order: np.ndarray
+
+
+def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
+    """Rank features that tell much of the classes and little of each other: mRMR.
+
+    The first feature has the largest mutual information with the classes, its relevance. After it
+    comes always the one whose relevance is largest against its redundancy, the mean of its mutual
+    information with the features chosen before.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Labels of two classes or more.
+    n_features : int, optional
+        How many features to rank; by default all.
+    criterion : {"difference", "quotient"}, default="difference"
+        Relevance minus redundancy, MID, or over it, MIQ. Without redundancy a quotient is infinite;
+        of several of these the largest relevance comes first.
+    spread : float or None, default=0.5
+        Features of more than three values are cut into three levels, at so many standard deviations
+        below and above their mean; an edge belongs to the level between. None is for features that
+        are discrete already: each value is a level.
+
+    Returns
+    -------
+    Ranking
+        ``scores`` and ``order``. With the scores first it suits `SelectKBest` of scikit-learn. The
+        scores tell the order and nothing else: n for the first of n features, one less for each
+        that follows, and 0 for those that were not ranked.
+
+    Notes
+    -----
+    Mutual information is that of the table of counts, in nats; what is less than 1e-9 counts as
+    none. Features that are equally good, but for rounding, follow the order of the columns, and
+    those of one level come last, after redundant ones too. Neither the names of labels nor shift,
+    scale and sign of a feature matter.
+
+    With m rows, n features of L levels and r features ranked O(r m n L^2), in blocks of features of
+    bounded memory. For the first features of many, pass `n_features`.
+
+    References
+    ----------
+    H. Peng, F. Long and C. Ding, Feature selection based on mutual information: criteria of
+    max-dependency, max-relevance, and min-redundancy, IEEE Transactions on Pattern Analysis and
+    Machine Intelligence 27, 2005.
+
+    C. Ding and H. Peng, Minimum redundancy feature selection from microarray gene expression data,
+    Journal of Bioinformatics and Computational Biology 3, 2005, for the levels.
+
+    Examples
+    --------
+    >>> from fsnotes import load, mrmr
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> X, y = load("wdbc", return_X_y=True)
+    >>> mrmr(X, y, n_features=3).order.tolist()
+    [22, 24, 27]
+    >>> SelectKBest(mrmr, k=3).fit(X, y).get_support(indices=True).tolist()
+    [22, 24, 27]
+    """
+    if n_features is not None:
+        check_count("n_features", n_features)
+    check_one_of("criterion", criterion, ("difference", "quotient"))
+    if spread is not None:
+        check_real("spread", spread, 0)
+    X, of_class = checked(X, y)
+    n = X.shape[1]
+    wanted = n if n_features is None else int(n_features)
+    if wanted > n:
+        raise ValueError(f"n_features={n_features!r}; X has {n}: pass at most as many")
+    levels = in_levels(X, spread)
+    left = np.ptp(levels, axis=0) > 0
+    constant = np.flatnonzero(~left)
+    relevance, redundancy = mutual_information(of_class, levels), np.zeros(n)
+    order = []
+    while left.any() and len(order) < wanted:
+        worth = relevance
+        if order and criterion == "difference":
+            worth = relevance - redundancy / len(order)
+        elif order:
+            worth = quotient(relevance, redundancy / len(order))
+        worth = np.where(left, worth, -np.inf)
+        best = worth.max()
+        order.append(np.flatnonzero(worth >= best - EQUAL * max(1, abs(best)))[0])
+        left[order[-1]] = False
+        redundancy += mutual_information(levels[:, order[-1]], levels)
+    order = np.append(np.array(order, dtype=int), constant)[:wanted]
+    scores = np.zeros(n)
+    scores[order] = n - np.arange(len(order))
+    return Ranking(scores, order)
+
+
+def checked(X, y):
+    """Rows as floats, and the number of the class of each."""
+    X, y = check_X_y(X, y, dtype=np.float64)
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"y is {kind}; pass one label for each row")
+    classes, of_class = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        raise ValueError(
+            f"y holds one class, {classes.tolist()[0]!r}; pass rows of two classes or more"
+        )
+    return X, of_class
+
+
+def in_unit_range(X):
+    """Features from 0 to 1; exactly 0 where they are constant, and no square overflows."""
+    with np.errstate(over="ignore"):
+        Z = X - X.min(axis=0)
+    ranges = Z.max(axis=0)
+    if not np.isfinite(ranges).all():
+        raise ValueError("the differences of the features overflow; divide the features first")
+    return Z / np.where(ranges > 0, ranges, 1)
+
+
+def blocks(count, size):
+    """Slices of 0 to `count`, so that an array of `size` numbers for each index is no burden."""
+    step = max(1, BLOCK // size)
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
+def parts_of_nearest(distances, count):
+    """Of each row the parts, of one in all, of its `count` nearest; infinity is no neighbour."""
+    if distances.shape[1] <= count:
+        parts = np.isfinite(distances).astype(float)
+    else:
+        last = np.partition(distances, count - 1, axis=1)[:, [count - 1]]
+        nearer = distances < last * (1 - EQUAL)
+        tied = ~nearer & (distances <= last * (1 + EQUAL))
+        places = count - nearer.sum(axis=1, keepdims=True)
+        parts = nearer + tied * (places / tied.sum(axis=1, keepdims=True))
+    return parts / np.maximum(parts.sum(axis=1, keepdims=True), 1)
+
+
+def weighted_differences(rows, others, weights):
+    """Sum over all pairs of their differences in each feature, times the weight of the pair."""
+    total = np.zeros(others.shape[1])
+    first, second = np.nonzero(weights)
+    for pairs in blocks(len(first), others.shape[1]):
+        i, j = first[pairs], second[pairs]
+        total += weights[i, j] @ abs(rows[i] - others[j])
+    return total
+
+
+def in_levels(X, spread):
+    """Features as whole numbers from 0, which only tell equal from unequal."""
+    order = np.argsort(X, axis=0)
+    ordered = np.take_along_axis(X, order, axis=0)
+    rises = ordered > np.vstack([ordered[:1], ordered[:-1]])
+    levels = np.empty(X.shape, dtype=int)
+    np.put_along_axis(levels, order, np.cumsum(rises, axis=0), axis=0)
+    counts = levels.max(axis=0) + 1
+    if spread is None:
+        most = counts.argmax()
+        if counts[most] > MOST_LEVELS:
+            raise ValueError(
+                f"spread=None takes each value as a level, but feature {most} has {counts[most]} "
+                f"values; pass a number, or features of at most {MOST_LEVELS}"
+            )
+    else:
+        Z = in_unit_range(X)
+        beyond = Z - Z.mean(axis=0)
+        edge = (spread + EQUAL) * Z.std(axis=0)
+        cut = 1 + (beyond > edge).astype(int) - (beyond < -edge)
+        levels = np.where(counts > 3, cut, levels)
+    return levels.astype(np.int16)
+
+
+def mutual_information(given, levels):
+    """Of one discrete column and each of several, in nats."""
+    m, n = levels.shape
+    indicators = (given == np.arange(given.max() + 1)[:, None]).astype(float)
+    terms = xlogy(np.arange(m + 1), np.arange(m + 1))
+    found = np.full(n, terms[m])
+    for columns in blocks(n, m):
+        rows = np.zeros((len(indicators), found[columns].size), dtype=int)
+        for level in range(levels.max() + 1):
+            counts = (indicators @ (levels[:, columns] == level).astype(float)).astype(int)
+            found[columns] += terms[counts].sum(axis=0) - terms[counts.sum(axis=0)]
+            rows += counts
+        found[columns] -= terms[rows].sum(axis=0)
+    found /= m
+    return np.where(found > EQUAL, found, 0.0)
+
+
+def quotient(relevance, redundancy):
+    """One over the other; where some are over nothing, these in the order of their relevance."""
+    alone = (redundancy == 0) & (relevance > 0)
+    if alone.any():
+        return np.where(alone, relevance, -np.inf)
+    return relevance / np.where(redundancy > 0, redundancy, 1)

@@ -1,0 +1,1 @@
+"""Convex solvers: arrays in, arrays and a certificate out."""

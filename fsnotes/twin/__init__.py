@@ -1,0 +1,1 @@
+"""Twin planes and the features that both share."""

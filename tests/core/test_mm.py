@@ -1,0 +1,527 @@
+"""The one loop: it descends, stops where nothing is left to gain, and says so when it does not."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
+
+from fsnotes import L1, MCP, SCAD, CappedL1, Exponential, Log, Power
+from fsnotes.core.mm import ROSE, Result, Step, majorize_minimize, stages
+
+CONCAVE = [L1(), Exponential(2), Log(0.3), Power(0.5), CappedL1(0.8), MCP(1.2), SCAD(0.3)]
+
+
+class Median:
+    """Sum of |x - number|, each rounded at its corner, by least squares with weights."""
+
+    def __init__(self, numbers, eps=1e-3):
+        self.numbers, self.eps = numbers, eps
+
+    def value(self, x):
+        return float(np.hypot(x - self.numbers, self.eps).sum())
+
+    def tangent(self, x):
+        return 1 / np.hypot(x - self.numbers, self.eps)
+
+    def minimize(self, weights, x):
+        return np.array([weights @ self.numbers / weights.sum()])
+
+
+class Denoising:
+    """|x - y|^2 / 2 + price * sum of a surrogate; each step is one soft threshold."""
+
+    def __init__(self, y, surrogate, price=0.5):
+        self.y, self.surrogate, self.price = y, surrogate, price
+
+    def value(self, x):
+        return float(
+            ((x - self.y) ** 2).sum() / 2 + self.price * self.surrogate.value(abs(x)).sum()
+        )
+
+    def tangent(self, x):
+        return self.price * self.surrogate.slope(abs(x))
+
+    def minimize(self, prices, x):
+        return np.sign(self.y) * np.maximum(abs(self.y) - prices, 0)
+
+
+class Ridged:
+    """|A x - b|^2 / 2 + price * sum of a surrogate, by ridges with weights."""
+
+    def __init__(self, A, b, surrogate, price=0.3, scale=1.0):
+        self.A, self.b, self.surrogate, self.price, self.scale = A, b, surrogate, price, scale
+
+    def value(self, x):
+        fit = ((self.A @ x - self.b) ** 2).sum() / 2
+        return float(fit + self.price * self.surrogate.value(abs(x)).sum())
+
+    def tangent(self, x):
+        # an infinite ridge is more than a linear solver takes
+        of_square = self.surrogate.slope_of_square(np.maximum(abs(x), 1e-12))
+        return 2 * self.scale * self.price * of_square
+
+    def minimize(self, ridges, x):
+        return np.linalg.solve(self.A.T @ self.A + np.diag(ridges), self.A.T @ self.b)
+
+    def slope(self, x):
+        sizes = self.surrogate.slope(abs(x))
+        return self.A.T @ (self.A @ x - self.b) + self.price * np.sign(x) * sizes
+
+
+class Gradient:
+    """|x - goal|^2 / 2 by steps of half the way, under a majoriser of twice the curvature."""
+
+    def __init__(self, goal=1.0):
+        self.goal = goal
+
+    def value(self, x):
+        return float(((x - self.goal) ** 2).sum() / 2)
+
+    def tangent(self, x):
+        return x - self.goal
+
+    def minimize(self, slope, x):
+        return x - slope / 2
+
+
+class Scripted:
+    """Points and objectives as given."""
+
+    def __init__(self, *points, value):
+        self.points, self.value = [np.array(p, dtype=float) for p in points], value
+
+    def tangent(self, x):
+        return None
+
+    def minimize(self, tangent, x):
+        return self.points.pop(0)
+
+
+def recorded(problem, start, **options):
+    """Point, result and the points on the way, and what must hold of every run."""
+    points = []
+    x, result = majorize_minimize(
+        problem, start, callback=lambda step, x: points.append((step, np.array(x))), **options
+    )
+    assert tuple(step for step, _ in points) == result.steps
+    for step, point in points:
+        assert step.objective == problem.value(point)
+        assert step.n_selected == np.count_nonzero(point)
+    for (_, old), (step, new) in zip(points[:-1], points[1:], strict=True):
+        if new.any():
+            assert step.change == abs(new - old).max() / abs(new).max()
+    assert np.array_equal(points[0][1], start)
+    return x, result, [point for _, point in points]
+
+
+def check_descent(result):
+    objectives = [step.objective for step in result.steps]
+    for before, after in zip(objectives[:-1], objectives[1:], strict=True):
+        assert after <= before + ROSE * abs(before)
+    assert result.status in ("converged", "max_iter")
+    assert result.objective == min(objectives)
+
+
+def regression(seed, rows=15, columns=8):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(rows, columns))
+    A[:, 1] = A[:, 0] + 0.1 * rng.normal(size=rows)
+    return A, A[:, :3] @ [2.0, -1, 0.5] + 0.3 * rng.normal(size=rows)
+
+
+# it descends and ends where the objective is stationary
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 31])
+def test_means_with_weights_find_the_median(size):
+    for seed in range(20):
+        numbers = np.random.default_rng(seed).standard_cauchy(size)
+        problem = Median(numbers)
+        x, result, _ = recorded(problem, np.array([numbers.mean()]), tol=1e-10, max_iter=5000)
+        check_descent(result)
+        low, high = np.sort(numbers)[[(size - 1) // 2, size // 2]]
+        assert low - 0.05 <= x[0] <= high + 0.05
+        best = minimize_scalar(
+            lambda t: problem.value(np.array([t])),  # noqa: B023
+            bounds=(numbers.min() - 1, numbers.max() + 1),
+            options={"xatol": 1e-10},
+        )
+        assert result.objective <= best.fun * (1 + 1e-6)
+        assert result.status == "converged"
+
+
+@pytest.mark.parametrize("surrogate", CONCAVE, ids=repr)
+def test_soft_thresholds_descend_to_a_stationary_point(surrogate):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(scale=1.5, size=20)
+        problem = Denoising(y, surrogate)
+        for start in (y, np.zeros(20), rng.normal(size=20)):
+            x, result, points = recorded(problem, start, tol=1e-9, max_iter=2000)
+            check_descent(result)
+            assert result.status == "converged"
+            # x - y + price * slope * sign(x) = 0, or the slope at 0 holds it back
+            last, out = points[-1], points[-1] == 0
+            left = (y - last)[~out] - 0.5 * (surrogate.slope(abs(last)) * np.sign(y))[~out]
+            assert (abs(y[out]) <= 0.5 * surrogate.slope_at_zero).all()
+            assert abs(left).max(initial=0) < 1e-7 and abs(x - last).max() < 1e-7
+
+
+def test_a_convex_problem_is_solved_in_one_step():
+    y = np.array([3.0, -0.2, 0.6, -2])
+    x, result, _ = recorded(Denoising(y, L1()), y)
+    assert np.allclose(x, [2.5, 0, 0.1, -1.5], atol=1e-15) and result.status == "converged"
+    assert [step.n_selected for step in result.steps] == [4, 3, 3]
+    assert result.steps[-1].change == 0
+
+
+@pytest.mark.parametrize("surrogate", [Power(0.5, 0.1), Power(1, 0.01), Power(1.5), Log(0.3)])
+def test_ridges_descend_to_a_stationary_point(surrogate):
+    for seed in range(20):
+        A, b = regression(seed)
+        problem = Ridged(A, b, surrogate)
+        start = np.linalg.lstsq(A, b)[0]
+        x, result, _ = recorded(problem, start, tol=1e-10, max_iter=20000)
+        check_descent(result)
+        assert result.status == "converged"
+        kept = abs(x) > 1e-7  # a slope that jumps at 0 is approached, not reached
+        assert abs(problem.slope(x)[kept]).max() < 1e-5
+        assert kept.sum() >= 2
+
+
+def test_a_convex_power_is_minimised():
+    for seed in range(20):
+        A, b = regression(seed)
+        problem = Ridged(A, b, Power(1.5, 0.1))
+        x, result, _ = recorded(problem, np.ones(8), tol=1e-9, max_iter=1000)
+        best = minimize(problem.value, np.zeros(8), jac=problem.slope, tol=1e-10)
+        assert result.objective <= best.fun * (1 + 1e-9)
+        assert np.allclose(x, best.x, atol=1e-4)
+
+
+def test_every_limit_of_a_harsh_surrogate_depends_on_the_start():
+    problem = Denoising(np.array([1.0]), Exponential(5), price=0.8)
+    low, _, _ = recorded(problem, np.array([0.0]))
+    high, result, _ = recorded(problem, np.array([1.0]))
+    assert low[0] == 0 and high[0] > 0.9
+    assert result.status == "converged" and result.steps[-1].n_selected == 1
+
+
+# what is recorded
+
+
+def test_steps_say_what_happened():
+    x, result, points = recorded(Gradient(3.0), np.array([1.0, 7.0]), tol=1e-3, stage=4)
+    assert isinstance(result, Result) and all(isinstance(step, Step) for step in result.steps)
+    first = result.steps[0]
+    assert (first.objective, first.change, first.n_selected) == (10, np.inf, 2)
+    assert {step.stage for step in result.steps} == {4}
+    assert [p.tolist() for p in points[:3]] == [[1, 7], [2, 5], [2.5, 4]]
+    assert [step.change for step in result.steps[1:3]] == [2 / 5, 1 / 4]
+    assert [step.objective for step in result.steps[:3]] == [10, 2.5, 0.625]
+    seconds = [step.seconds for step in result.steps]
+    assert seconds[0] >= 0 and (np.diff(seconds) > 0).all() and seconds[-1] < 5
+    assert result.objective == result.steps[-1].objective == Gradient(3.0).value(x)
+    types = {(type(s.objective), type(s.change), type(s.n_selected)) for s in result.steps}
+    assert types == {(float, float, int)}
+    assert (result.duality_gap, result.violation, result.counts) == (0, 0, {})
+
+
+def test_the_number_of_selected_is_counted():
+    problem = Denoising(np.array([3.0, 0.3, -0.4, 2]), Exponential(1))
+    _, result, _ = recorded(problem, np.array([3.0, 0.3, 0, 2]))
+    assert [step.n_selected for step in result.steps[:2]] == [3, 2]
+
+
+def test_the_callback_sees_each_step_as_it_is_made():
+    seen = []
+
+    def stop(step, x):
+        seen.append((step.objective, float(x[0])))
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        majorize_minimize(Gradient(0.0), np.array([8.0]), callback=stop)
+    assert seen == [(32, 8), (8, 4), (2, 2), (0.5, 1)]
+
+
+def test_a_problem_gets_its_own_tangent_and_the_point():
+    calls = []
+
+    class Noted(Gradient):
+        def tangent(self, x):
+            calls.append(("tangent", x[0]))
+            return super().tangent(x)
+
+        def minimize(self, slope, x):
+            calls.append(("minimize", slope[0], x[0]))
+            return super().minimize(slope, x)
+
+    with pytest.warns(ConvergenceWarning):
+        majorize_minimize(Noted(0.0), np.array([4.0]), max_iter=2)
+    assert calls == [("tangent", 4), ("minimize", 4, 4), ("tangent", 2), ("minimize", 2, 2)]
+
+
+# when it stops
+
+
+def test_tol_is_the_change_over_the_largest_variable():
+    for tol in (0.3, 1e-2, 1e-4, 1e-8):
+        _, result, _ = recorded(Gradient(1.0), np.array([9.0]), tol=tol)
+        *before, last = [step.change for step in result.steps]
+        assert last <= tol < min(before) and result.status == "converged"
+    _, result, _ = recorded(Gradient(1.0), np.array([9.0]), tol=0, max_iter=200)
+    assert result.steps[-1].change == 0 and result.status == "converged"
+
+
+def test_variables_are_measured_against_the_largest():
+    for unit in (1e-12, 1.0, 1e12):
+        _, result, _ = recorded(Gradient(unit), np.array([9 * unit]), tol=1e-3)
+        assert len(result.steps) == 14
+
+
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_too_few_steps_warn(max_iter):
+    words = rf"not converged in {max_iter} steps: .* more than tol=1e-06; raise max_iter or tol"
+    with pytest.warns(ConvergenceWarning, match=words) as caught:
+        x, result, points = recorded(Gradient(1.0), np.array([9.0]), max_iter=max_iter)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert result.status == "max_iter" and len(result.steps) == max_iter + 1
+    assert np.array_equal(x, points[-1])
+    assert f"{result.steps[-1].change:.1e}" in str(caught[0].message)
+    check_descent(result)
+
+
+def test_the_last_step_allowed_may_converge():
+    _, needed, _ = recorded(Gradient(1.0), np.array([9.0]))
+    steps = len(needed.steps) - 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, result, _ = recorded(Gradient(1.0), np.array([9.0]), max_iter=steps)
+    assert result.status == "converged"
+    with pytest.warns(ConvergenceWarning):
+        recorded(Gradient(1.0), np.array([9.0]), max_iter=steps - 1)
+
+
+def test_a_start_that_is_optimal_takes_one_step():
+    x, result, points = recorded(Gradient(2.0), np.array([2.0, 2.0]))
+    assert result.status == "converged" and len(points) == 2
+    assert result.steps[1].change == 0 and x.tolist() == [2, 2] and result.objective == 0
+
+
+def test_the_zero_vector():
+    x, result, _ = recorded(Denoising(np.array([0.1, -0.2]), L1()), np.zeros(2))
+    assert x.tolist() == [0, 0] and result.status == "converged"
+    assert [step.n_selected for step in result.steps] == [0, 0]
+    assert result.steps[1].change == 0
+    # and reached from elsewhere
+    x, result, _ = recorded(Denoising(np.array([0.1, -0.2]), L1()), np.ones(2))
+    assert x.tolist() == [0, 0] and result.status == "converged"
+    assert result.objective == pytest.approx(0.025)
+
+
+def test_passing_through_zero_is_no_end():
+    x, result, points = recorded(Gradient(1.0), np.array([-1.0]))
+    assert points[1][0] == 0 and result.steps[1].change > 0.5
+    assert x[0] == pytest.approx(1, abs=1e-5) and result.status == "converged"
+
+
+# what is no majoriser rises
+
+
+def rises(problem, start, **options):
+    points = []
+    with pytest.warns(ConvergenceWarning, match="the objective rose from .* to .*") as caught:
+        x, result = majorize_minimize(
+            problem, start, callback=lambda step, x: points.append(np.array(x)), **options
+        )
+    assert result.status == "rose" and len(caught) == 1 and caught[0].filename == __file__
+    assert "the better point is kept" in str(caught[0].message)
+    assert any(np.array_equal(x, point) for point in points)
+    assert result.objective == problem.value(x) == min(s.objective for s in result.steps)
+    return x, result
+
+
+def test_a_surrogate_concave_in_the_square_rises_in_an_l1_step():
+    caught = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(size=6)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            problem = Denoising(y, Power(1.0, 0.5), price=1.0)
+            caught += majorize_minimize(problem, 0.2 * y)[1].status == "rose"
+            # the surrogate without the smoothing is concave in |w| and never does
+            assert majorize_minimize(Denoising(y, Power(1.0)), 0.2 * y)[1].status == "converged"
+    assert caught > 20
+    x, _ = rises(Denoising(np.array([1.0]), Power(1.0, 0.5), price=1.0), np.array([0.3]))
+    assert x[0] == 0.3
+
+
+def test_a_square_rises_in_an_l1_step_from_zero():
+    # flat at 0, so the step goes to 2, where the tangent sends it back to 0: the least is 2 / 3
+    problem = Denoising(np.array([2.0]), Power(2.0), price=1.0)
+    for start, best in ((0.0, 0.0), (0.6, 0.6), (0.9, 0.9)):
+        x, _ = rises(problem, np.array([start]))
+        assert x[0] == best
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.5])
+def test_a_tangent_scaled_wrongly_rises(scale):
+    for seed in range(10):
+        A, b = regression(seed)
+        best, result, _ = recorded(
+            Ridged(A, b, Power(1, 0.01), price=5.0), np.linalg.lstsq(A, b)[0], max_iter=5000
+        )
+        x, _ = rises(Ridged(A, b, Power(1, 0.01), 5.0, scale), best)
+        assert np.array_equal(x, best)
+
+
+def test_a_step_too_long_rises_at_once():
+    class Long(Gradient):
+        def minimize(self, slope, x):
+            return x - 2.5 * slope
+
+    x, result = rises(Long(0.0), np.array([4.0]))
+    assert x.tolist() == [4] and len(result.steps) == 1 and result.objective == 8
+
+
+def test_the_better_point_is_the_one_before_the_rise():
+    problem = Scripted([2], [1], [5], [0], value=lambda x: float(x[0]))
+    x, result = rises(problem, np.array([3.0]))
+    assert x.tolist() == [1] and [step.objective for step in result.steps] == [3, 2, 1]
+    assert len(problem.points) == 1
+
+
+def test_rounding_is_no_rise():
+    for scale in (1e-9, 1.0, -1.0, 1e9):
+        for rise, status in ((0.5 * ROSE, "converged"), (2 * ROSE, "rose")):
+            points = ([1.0], [2.0], [2.0])
+            values = {0.5: scale, 1.0: scale + abs(scale) * rise, 2.0: scale - abs(scale)}
+            problem = Scripted(*points, value=lambda x: values[x[0]])  # noqa: B023
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                x, result = majorize_minimize(problem, np.array([0.5]))
+            assert result.status == status
+            assert result.objective == problem.value(x)
+
+
+def test_many_small_rises_do_not_add_up():
+    problem = Scripted(*([k] for k in range(1, 50)), value=lambda x: 1 + 0.4 * ROSE * x[0])
+    x, result = rises(problem, np.array([0.0]))
+    assert len(result.steps) == 3 and x.tolist() == [0]
+
+
+def test_the_answer_has_the_objective_that_is_reported():
+    problem = Scripted([1 + 5e-8], value=lambda x: 1 + float(x[0]))
+    x, result = majorize_minimize(problem, np.array([1.0]))
+    assert result.objective == problem.value(x)
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_an_objective_that_is_no_number_is_a_rise(bad):
+    problem = Scripted([2], [3], value=lambda x: float(x[0]) if x[0] < 2.5 else bad)
+    x, result = rises(problem, np.array([2.25]))
+    assert x.tolist() == [2] and result.objective == 2
+
+
+def test_a_point_that_is_no_number_is_not_kept():
+    problem = Scripted([2], [np.nan], value=lambda x: float(x[0]))
+    x, _ = rises(problem, np.array([3.0]))
+    assert x.tolist() == [2]
+
+
+def test_a_start_of_infinite_objective_may_be_left():
+    problem = Scripted([1], [1], value=lambda x: float(x[0]) if x[0] < 2 else np.inf)
+    x, result, _ = recorded(problem, np.array([3.0]))
+    assert x.tolist() == [1] and result.status == "converged"
+
+
+# stages
+
+
+def test_stages_continue_from_one_to_the_next():
+    seen = []
+
+    def follow(step, x):
+        seen.append((step.stage, x.copy()))
+
+    y = np.array([2.0, 1, 0.4])
+    problems = [Denoising(y, Exponential(alpha)) for alpha in (0.1, 1, 10)]
+    x, result = stages(problems, y, callback=follow)
+    assert [step.stage for step in result.steps] == [stage for stage, _ in seen]
+    assert sorted({step.stage for step in result.steps}) == [0, 1, 2]
+    assert (np.diff([step.stage for step in result.steps]) >= 0).all()
+    for stage in (1, 2):
+        reached = [point for number, point in seen if number == stage - 1][-1]
+        begun = [point for number, point in seen if number == stage][0]
+        assert np.array_equal(begun, reached)
+    own = [step.objective for step in result.steps if step.stage == 2]
+    assert own[0] == problems[2].value(begun) and result.objective == own[-1]
+    assert result.status == "converged" and np.array_equal(x, seen[-1][1])
+    for stage, problem in enumerate(problems):
+        check_descent(
+            Result(
+                "converged",
+                min(step.objective for step in result.steps if step.stage == stage),
+                tuple(step for step in result.steps if step.stage == stage),
+            )
+        )
+        assert problem.surrogate.alpha == (0.1, 1, 10)[stage]
+
+
+def test_a_continuation_reaches_what_one_stage_does_not():
+    y = np.array([1.0])
+    *gentle, harsh = [Denoising(y, Exponential(a), price=0.45) for a in (0.5, 1, 2, 5)]
+    stuck, _ = majorize_minimize(harsh, np.zeros(1))
+    led, _ = stages([*gentle, harsh], np.zeros(1))
+    assert stuck[0] == 0 and led[0] > 0.5 and harsh.value(led) < harsh.value(stuck)
+
+
+def test_options_reach_every_stage():
+    with pytest.warns(ConvergenceWarning, match="not converged in 2 steps") as caught:
+        _, result = stages([Gradient(1.0), Gradient(9.0)], np.array([5.0]), max_iter=2)
+    assert len(caught) == 2 and [step.stage for step in result.steps] == [0] * 3 + [1] * 3
+    assert result.status == "max_iter"
+
+
+def test_stages_take_a_generator():
+    _, result = stages((Gradient(goal) for goal in (1.0, 2.0)), np.array([5.0]), tol=1e-9)
+    assert result.steps[-1].stage == 1 and result.objective < 1e-12
+
+
+def test_seconds_rise_through_all_stages():
+    _, result = stages([Gradient(goal) for goal in (1.0, 2.0, 3.0)], np.array([5.0]))
+    assert (np.diff([step.seconds for step in result.steps]) > 0).all()
+
+
+def test_a_rise_in_an_early_stage_is_not_forgotten():
+    class Long(Gradient):
+        def minimize(self, slope, x):
+            return x - 2.5 * slope
+
+    with pytest.warns(ConvergenceWarning, match="rose"):
+        _, result = stages([Long(0.0), Gradient(1.0)], np.array([4.0]))
+    assert result.status == "rose"
+
+
+def test_no_stages_at_all():
+    with pytest.raises(ValueError, match="problem"):
+        stages([], np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"tol": -1e-9}, "tol=-1e-09; pass a number from 0"),
+        ({"tol": np.nan}, "tol=nan"),
+        ({"max_iter": 0}, "max_iter=0; pass a number from 1"),
+        ({"max_iter": 2.5}, "max_iter=2.5; pass a whole number"),
+    ],
+)
+def test_limits_out_of_range(options, words):
+    with pytest.raises(ValueError, match=words):
+        majorize_minimize(Gradient(), np.ones(1), **options)

@@ -1,0 +1,378 @@
+"""Moments of classes: equal to a two-pass computation however the rows came."""
+
+import operator
+import pickle
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from fsnotes import ClassMoments, load
+from fsnotes.core.moments import MomentPair
+
+SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
+
+
+def two_pass(X, y, weights=None):
+    """Weights, means and covariances of each class by the definition."""
+    weights = np.ones(len(y)) if weights is None else weights
+    found = []
+    for label in np.unique(y):
+        mine = y == label
+        rows = X[mine] - X[mine][0]  # or a single row would have a variance, of rounding
+        mean = np.average(rows, axis=0, weights=weights[mine])
+        centered = rows - mean
+        covariance = (weights[mine, None] * centered).T @ centered / weights[mine].sum()
+        found.append((weights[mine].sum(), mean + X[mine][0], covariance))
+    return found
+
+
+def assert_equal(moments, X, y, weights=None, tolerance=1e-10):
+    """Compare in units of the standard deviations."""
+    expected = two_pass(X, y, weights)
+    for index, (weight, mean, covariance) in enumerate(expected):
+        sd = np.sqrt(np.diag(covariance))
+        sd = np.where(sd > 0, sd, 1)
+        assert np.isclose(moments.weights_[index], weight, rtol=1e-12)
+        assert abs((moments.means_[index] - mean) / sd).max() < tolerance
+        assert abs((moments.covariance(index) - covariance) / np.outer(sd, sd)).max() < tolerance
+        factor = moments.factor(index)
+        assert factor.shape[0] <= max(X.shape[1], moments.counts_[index])
+        assert abs((factor.T @ factor - covariance) / np.outer(sd, sd)).max() < tolerance
+        assert np.allclose(moments.variances()[index], np.diag(covariance), rtol=1e-10, atol=1e-14)
+
+
+def same(first, second, tolerance=1e-10):
+    assert np.allclose(first.weights_, second.weights_, rtol=1e-12)
+    assert np.array_equal(first.counts_, second.counts_)
+    for index in range(len(first.classes_)):
+        covariance = second.covariance(index)
+        sd = np.sqrt(np.diag(covariance))
+        sd = np.where(sd > 0, sd, 1)
+        assert abs((first.means_[index] - second.means_[index]) / sd).max() < tolerance
+        apart = (first.covariance(index) - covariance) / np.outer(sd, sd)
+        assert abs(apart).max() < tolerance
+
+
+def draw(seed, n_samples, n_features, n_classes=2):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_samples, n_features)) @ rng.standard_normal((n_features,) * 2)
+    X = X * 10.0 ** rng.uniform(-3, 3, n_features) + rng.normal(scale=100, size=n_features)
+    y = np.arange(n_samples) % n_classes
+    return X, rng.permutation(y), rng
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_real_data_in_two_passes(name):
+    X, y = load(name, return_X_y=True)
+    assert_equal(ClassMoments.from_data(X, y), X, y)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n_samples=st.integers(4, 60),
+    n_features=st.integers(1, 30),
+    n_classes=st.integers(2, 4),
+    weighted=st.booleans(),
+)
+@settings(max_examples=120, deadline=None)
+def test_any_data_in_two_passes(seed, n_samples, n_features, n_classes, weighted):
+    X, y, rng = draw(seed, n_samples, n_features, n_classes)
+    weights = rng.uniform(0.1, 5, n_samples) if weighted else None
+    assert_equal(ClassMoments.from_data(X, y, weights), X, y, weights)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n_samples=st.integers(6, 80),
+    n_features=st.integers(1, 30),
+    cuts=st.lists(st.integers(0, 80), max_size=6),
+    weighted=st.booleans(),
+    data=st.data(),
+)
+@settings(max_examples=120, deadline=None)
+def test_any_order_and_grouping_gives_the_batch(seed, n_samples, n_features, cuts, weighted, data):
+    X, y, rng = draw(seed, n_samples, n_features)
+    weights = rng.uniform(0.1, 5, n_samples) if weighted else None
+    batch = ClassMoments.from_data(X, y, weights)
+    edges = [0, *sorted(min(cut, n_samples) for cut in cuts), n_samples]
+    parts = []
+    for start, stop in zip(edges, edges[1:], strict=False):
+        block = slice(start, stop)
+        part = ClassMoments()
+        more = None if weights is None else weights[block]
+        parts.append(part.partial_fit(X[block], y[block], more, classes=[0, 1]))
+    streamed = ClassMoments()
+    for start, stop in zip(edges, edges[1:], strict=False):
+        block = slice(start, stop)
+        more = None if weights is None else weights[block]
+        streamed.partial_fit(X[block], y[block], more, classes=[0, 1])
+    same(streamed, batch)
+    while len(parts) > 1:  # two of them at a time, in any order
+        first = parts.pop(data.draw(st.integers(0, len(parts) - 1)))
+        second = parts.pop(data.draw(st.integers(0, len(parts) - 1)))
+        held = pickle.dumps(first), pickle.dumps(second)
+        parts.append(first + second)
+        assert held == (pickle.dumps(first), pickle.dumps(second))
+    same(parts[0], batch)
+
+
+def test_sum_adds_up_and_leaves_its_terms_alone():
+    X, y, _ = draw(0, 40, 3)
+    parts = [ClassMoments.from_data(X[i::4], y[i::4], classes=[0, 1]) for i in range(4)]
+    before = [part.covariance(0).copy() for part in parts]
+    whole = ClassMoments.from_data(X, y)
+    for order in permutations(parts):
+        same(sum(order), whole)
+    assert all(np.array_equal(b, p.covariance(0)) for b, p in zip(before, parts, strict=True))
+    same(ClassMoments() + whole, whole)
+    lacking = ClassMoments.from_data(X[y == 0], y[y == 0], classes=[0, 1])
+    before = pickle.dumps(whole)
+    (lacking + whole).partial_fit(X, y)
+    assert pickle.dumps(whole) == before
+    same(whole + ClassMoments(), whole)
+
+
+@pytest.mark.parametrize("n_samples", [40, 3000])
+@pytest.mark.parametrize("block", [1, 7, 5000])
+@pytest.mark.parametrize("n_features", [4, 50])
+def test_a_large_offset_costs_no_digits(n_samples, block, n_features):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, 0] += 1e8
+    X[:, 1] -= 3e8
+    y = rng.permutation(np.arange(n_samples) % 2)
+    moments = ClassMoments()
+    for start in range(0, n_samples, block):
+        rows = slice(start, start + block)
+        moments.partial_fit(X[rows], y[rows], classes=[0, 1])
+    for index in (0, 1):
+        # the same data in exact arithmetic: a shift by a float near the data is exact
+        shifted = X[y == index] - X[0]
+        expected = np.cov(shifted.T, ddof=0)
+        sd = np.sqrt(np.diag(expected))
+        found = moments.covariance(index)
+        assert abs((found - expected) / np.outer(sd, sd)).max() < 1e-10
+    sums = [
+        [sum(map(Fraction, X[y == index, column])) / int((y == index).sum()) for column in (0, 1)]
+        for index in (0, 1)
+    ]
+    gap = [float(b - a) for a, b in zip(*sums, strict=True)]
+    assert abs(moments.gap()[:2] - gap).max() < 1e-10
+    assert np.array_equal(moments.gap(0, 1), -moments.gap())
+
+
+def test_a_first_row_far_off_and_drifting_blocks_cost_no_digits():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((2000, 3)) + np.linspace(0, 1e5, 2000)[:, None]
+    X[:2] = 1e7
+    y = np.arange(2000) % 2
+    moments = ClassMoments()
+    for start in range(0, 2000, 100):
+        moments.partial_fit(X[start : start + 100], y[start : start + 100])
+    assert_equal(moments, X, y)
+
+
+@pytest.mark.parametrize("n_features", [3, 50])
+@pytest.mark.parametrize("block", [1, 10, 400])
+def test_a_far_row_of_tiny_weight_costs_no_digits(n_features, block):
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((400, n_features)), np.arange(400) % 2
+    X[:20], weights = 1e8, np.ones(400)
+    weights[:20] = 1e-20
+    moments = ClassMoments()
+    for start in range(0, 400, block):
+        rows = slice(start, start + block)
+        moments.partial_fit(X[rows], y[rows], weights[rows], classes=[0, 1])
+    expected = [X[20:][y[20:] == index] for index in (0, 1)]
+    for index in (0, 1):
+        assert abs(moments.means_[index] - expected[index].mean(axis=0)).max() < 1e-7
+        # the far rows add 10 x 1e-20 x 1e16 / 190 to each variance, which is true
+        apart = moments.covariance(index) - np.cov(expected[index].T, ddof=0)
+        assert abs(apart).max() < 1e-5
+
+
+@pytest.mark.parametrize("n_samples", [30, 300])
+def test_weights_count_rows(n_samples):
+    X, y, rng = draw(3, n_samples, 20)
+    times = rng.integers(0, 4, n_samples)
+    weighted = ClassMoments.from_data(X, y, times)
+    repeated = ClassMoments.from_data(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert np.array_equal(weighted.weights_, repeated.weights_)
+    assert weighted.counts_.sum() == np.count_nonzero(times)
+    assert np.allclose(weighted.means_, repeated.means_, rtol=1e-12)
+    for index in (0, 1):
+        expected = repeated.covariance(index)
+        assert np.allclose(weighted.covariance(index), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_samples", [12, 60])
+def test_a_pair_knows_its_variances_once_asked(n_samples):
+    X, y, _ = draw(5, n_samples, 9)
+    moments = ClassMoments.from_data(X, y)
+    pair = MomentPair.from_moments(moments, np.arange(9), np.full(9, 2.0), 0.5)
+    expected = [np.diag(pair.block(index)) for index in (0, 1)]
+    assert np.allclose(pair.variances(), expected, rtol=1e-12)
+    assert pair.variances() is pair.variances()
+    few = pair.subset(np.array([4, 1]))
+    assert np.allclose(few.variances(), np.array(expected)[:, [4, 1]], rtol=1e-12)
+
+
+def test_wide_data_never_make_a_square_matrix(monkeypatch):
+    X, y, _ = draw(4, 40, 3000)
+    moments = ClassMoments()
+    for start in range(0, 40, 7):
+        moments.partial_fit(X[start : start + 7], y[start : start + 7], classes=[0, 1])
+    both = moments + ClassMoments.from_data(X, y)
+    for found in (moments, both):
+        assert all(part.scatter is None for part in found._parts)
+        assert found.factor(0).shape == (found.counts_[0], 3000)
+        # pickled, all of it takes what the rows take
+        assert len(pickle.dumps(found)) < 1.2 * found.counts_.sum() * 3000 * 8 + 1e5
+
+
+def test_rows_become_a_scatter_when_there_are_enough():
+    X, y, _ = draw(5, 30, 8)
+    moments = ClassMoments.from_data(X[:10], y[:10], classes=[0, 1])
+    assert all(part.scatter is None for part in moments._parts)
+    moments.partial_fit(X[10:], y[10:])
+    both = ClassMoments.from_data(X[:14], y[:14], classes=[0, 1])
+    both += ClassMoments.from_data(X[14:], y[14:], classes=[0, 1])
+    for found in (moments, both):
+        assert all(part.scatter is not None and not part.chunks for part in found._parts)
+        assert_equal(found, X, y)
+
+
+def test_a_pickle_holds_the_moments_and_nothing_else():
+    X, y, _ = draw(9, 5000, 6)
+    moments = ClassMoments.from_data(X, y)
+    stored = pickle.dumps(moments)
+    assert len(stored) < 4000
+    again = pickle.loads(stored)
+    same(again, moments)
+    same(again.partial_fit(X, y), moments + moments)
+
+
+def test_constant_columns_and_single_rows_have_no_variance():
+    X = np.array([[1.0, 5.0], [2.0, 5.0], [7.0, 5.0]])
+    moments = ClassMoments.from_data(X, ["a", "a", "b"])
+    assert moments.variances().tolist() == [[0.25, 0.0], [0.0, 0.0]]
+    assert moments.factor(1).tolist() == [[0.0, 0.0]]
+    assert np.array_equal(moments.gap(), [5.5, 0.0])
+
+
+@given(
+    value=st.floats(-1e6, 1e6, allow_subnormal=False),
+    n_samples=st.integers(4, 50),
+    block=st.integers(1, 20),
+    weighted=st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_constant_column_has_no_variance_at_all(value, n_samples, block, weighted):
+    X, y, rng = draw(n_samples, n_samples, 8)
+    X[:, 3] = value
+    weights = rng.uniform(0.1, 5, n_samples) if weighted else None
+    parts = []
+    for start in range(0, n_samples, block):
+        rows = slice(start, start + block)
+        more = None if weights is None else weights[rows]
+        parts.append(ClassMoments.from_data(X[rows], y[rows], more, classes=[0, 1]))
+    for moments in (ClassMoments.from_data(X, y, weights), sum(parts)):
+        assert moments.variances()[:, 3].tolist() == [0.0, 0.0]
+        assert moments.means_[:, 3].tolist() == [value, value]
+        assert moments.gap()[3] == 0.0
+        assert not moments.covariance(0)[3].any() and not moments.factor(1)[:, 3].any()
+
+
+def test_any_labels_and_frames():
+    X, y, _ = draw(6, 30, 3)
+    names = np.array(["late", "early"])[y]
+    moments = ClassMoments.from_data(pd.DataFrame(X), pd.Series(names))
+    assert moments.classes_.tolist() == ["early", "late"]
+    same(moments, ClassMoments.from_data(X, 1 - y))
+    assert repr(moments) == "ClassMoments('early': 15, 'late': 15; 3 features)"
+    assert repr(ClassMoments()) == "ClassMoments(nothing yet)"
+
+
+def test_affine_maps_move_the_moments_along():
+    X, y, rng = draw(7, 60, 4)
+    scale, shift = rng.uniform(0.5, 2, 4), rng.normal(size=4)
+    before, after = ClassMoments.from_data(X, y), ClassMoments.from_data(X * scale + shift, y)
+    assert np.allclose(after.means_, before.means_ * scale + shift)
+    for index in (0, 1):
+        expected = before.covariance(index) * np.outer(scale, scale)
+        assert np.allclose(after.covariance(index), expected)
+    swapped = ClassMoments.from_data(X, 1 - y)
+    assert np.array_equal(swapped.gap(), -before.gap())
+
+
+def test_callers_arrays_are_left_alone():
+    X, y, rng = draw(8, 50, 3)
+    weights = rng.uniform(1, 2, 50)
+    copies = X.copy(), y.copy(), weights.copy()
+    ClassMoments.from_data(X, y, weights).partial_fit(X, y, weights)
+    assert all(np.array_equal(a, b) for a, b in zip(copies, (X, y, weights), strict=True))
+
+
+GOOD = np.arange(12.0).reshape(6, 2)
+LABELS = [0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((GOOD, [0] * 6), ValueError, r"only class is \[0\].*classes="),
+        ((GOOD[0], [0]), ValueError, r"X has shape \(2,\)"),
+        ((GOOD, LABELS[:4]), ValueError, r"X has shape \(6, 2\) and y \(4,\)"),
+        (
+            (np.where(GOOD == 3, np.nan, GOOD), LABELS),
+            ValueError,
+            r"NaN or infinity in 1 of its columns, \[1\] first; impute",
+        ),
+        ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "NaN or infinity"),
+        (([["a", "b"]] * 6, LABELS), ValueError, "not a table of numbers"),
+        ((GOOD, [0.0, 0, 0, 1, 1, np.nan]), ValueError, "y has NaN"),
+        ((sparse.csr_array(GOOD), LABELS), TypeError, "X is sparse.*toarray"),
+        ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows, but sample_weight has shape"),
+        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative or infinite"),
+        ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "negative or infinite"),
+    ],
+)
+def test_bad_input_is_refused_in_words(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ClassMoments.from_data(*arguments)
+
+
+def test_later_blocks_must_fit():
+    moments = ClassMoments.from_data(GOOD, LABELS)
+    with pytest.raises(ValueError, match="3 columns, but these moments began with 2"):
+        moments.partial_fit(np.ones((2, 3)), [0, 1])
+    with pytest.raises(ValueError, match=r"y holds \[7\], but the classes are \[0, 1\]"):
+        moments.partial_fit(GOOD, [0, 0, 0, 1, 1, 7])
+    with pytest.raises(ValueError, match=r"classes=\[0, 2\], but these moments began with"):
+        moments.partial_fit(GOOD, LABELS, classes=[0, 2])
+    with pytest.raises(ValueError, match=r"classes \[0, 1\] and \[3, 4\] differ"):
+        operator.add(moments, ClassMoments.from_data(GOOD, np.array(LABELS) + 3))
+    with pytest.raises(ValueError, match="2 and 1 features"):
+        operator.add(moments, ClassMoments.from_data(GOOD[:, :1], LABELS))
+    with pytest.raises(TypeError):
+        operator.add(moments, 1)
+    same(moments, ClassMoments.from_data(GOOD, LABELS))
+
+
+def test_what_is_not_there_yet_is_said():
+    with pytest.raises(ValueError, match="no moments yet"):
+        ClassMoments().gap()
+    half = ClassMoments.from_data(GOOD, ["a"] * 6, classes=["a", "b"])
+    assert half.counts_.tolist() == [6, 0]
+    with pytest.raises(ValueError, match="class 'b' has no rows yet"):
+        half.covariance(1)
+    half.partial_fit(GOOD + 1, ["b"] * 6)
+    assert np.allclose(half.gap(), [1.0, 1.0], rtol=1e-14)
+    empty = half.partial_fit(GOOD[:0], LABELS[:0])
+    assert empty.counts_.tolist() == [6, 6]

@@ -1,0 +1,1166 @@
+"""Stand-ins for the zero norm: steps that descend, and machines as small as can be."""
+
+import pickle
+import re
+import warnings
+from functools import partial
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics.pairwise import laplacian_kernel
+
+from fsnotes import (
+    L0MPM,
+    L1,
+    L1MPM,
+    MCP,
+    MPM,
+    SCAD,
+    CappedL1,
+    ClassMoments,
+    Exponential,
+    KernelL0MPM,
+    KernelMPM,
+    Log,
+    Power,
+    dc,
+    literal,
+    load,
+    make_instance,
+    make_wide,
+)
+from fsnotes.chebyshev import BoundedMachine, Path
+from fsnotes.core.bounds import fewest_features, least_features, minimax
+from fsnotes.core.certify import exact_support
+from fsnotes.core.mm import majorize_minimize
+from fsnotes.core.moments import MomentPair
+from fsnotes.dc import Surrogated, filled
+from fsnotes.errors import (
+    InfeasibleBoundError,
+    SelectionWarning,
+    SubproblemError,
+    TrivialBoundWarning,
+)
+from fsnotes.solvers import cone as cones
+from fsnotes.solvers.cone import ConeProblem
+
+SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
+# the surrogates again, written down a second time: value, and slope, of sizes
+FORMULAS = {
+    "exponential": (lambda t: 1 - np.exp(-5 * t), lambda t: 5 * np.exp(-5 * t)),
+    "steep": (lambda t: 1 - np.exp(-50 * t), lambda t: 50 * np.exp(-50 * t)),
+    "log": (lambda t: np.log(1 + t / 0.1), lambda t: 1 / (0.1 + t)),
+    "capped": (lambda t: np.minimum(2 * t, 1), lambda t: 2.0 * (t < 0.5)),
+    "mcp": (
+        lambda t: np.where(t < 1, t - t**2 / 2, 0.5),
+        lambda t: np.where(t < 1, 1 - t, 0),
+    ),
+    "scad": (
+        lambda t: np.select(
+            [t <= 0.3, t <= 1.11],
+            [t, (2 * 1.11 * t - t**2 - 0.09) / (2 * 0.81)],
+            0.3 * 4.7 / 2,
+        ),
+        lambda t: np.clip((1.11 - t) / 0.81, 0, 1),
+    ),
+    "root": (np.sqrt, lambda t: 0.5 / np.sqrt(np.maximum(t, 1e-300))),
+    "l1": (lambda t: t, np.ones_like),
+}
+STEEPEST = {"exponential": 5, "steep": 50, "log": 10, "capped": 2, "mcp": 1, "scad": 1, "l1": 1}
+SURROGATES = {
+    "exponential": {},
+    "steep": {"alpha": 50.0},
+    "log": {"surrogate": Log(eps=0.1)},
+    "capped": {"surrogate": CappedL1(a=0.5)},
+    "mcp": {"surrogate": MCP(a=1.0)},
+    "scad": {"surrogate": SCAD(b=0.3, a=3.7)},
+    "root": {"surrogate": Power(p=0.5)},
+    "l1": {"surrogate": L1()},
+}
+DESCENTS = [(name, "dc") for name in SURROGATES if name != "root"]
+DESCENTS += [(name, "reweighted") for name in SURROGATES]
+
+
+def units_of(X, y):
+    """Pooled within-class standard deviation."""
+    total = sum(((X[y == c] - X[y == c].mean(axis=0)) ** 2).sum(axis=0) for c in np.unique(y))
+    return np.sqrt(total / len(y))
+
+
+def known_of(X, y, scale=True, ridge=0.0, weights=None):
+    """Means and covariances of the higher label, then the lower, in units, with the ridge."""
+    weights = np.ones(len(y)) if weights is None else weights
+    Z = X / units_of(X, y) if scale else X
+    means, covariances = [], []
+    for label in np.unique(y)[::-1]:
+        rows, share = Z[y == label], weights[y == label] / weights[y == label].sum()
+        means.append(share @ rows)
+        rows = rows - means[-1]
+        covariances.append(rows.T @ (share[:, None] * rows) + ridge * np.eye(Z.shape[1]))
+    return *means, *covariances
+
+
+def need_of(bound):
+    return np.sqrt(bound / (1 - bound))
+
+
+def excess(w, known, need, normalization="margin"):
+    """How far the constraints of the program are from being met, relative."""
+    mu1, mu2, S1, S2 = known
+    s1, s2 = np.sqrt([w @ S1 @ w, w @ S2 @ w])
+    if normalization == "gap":
+        return max(abs(w @ (mu1 - mu2) - 1), need * (s1 + s2) - 1)
+    return (max(1, need * s1) + max(1, need * s2)) / (w @ (mu1 - mu2)) - 1
+
+
+def kappa_of(features, known):
+    """Of the minimax machine of some features, from its concave maximum over mixtures."""
+    mu1, mu2, S1, S2 = known
+    gap, at = (mu1 - mu2)[features], np.ix_(features, features)
+
+    def value(m):
+        return m * (1 - m) * gap @ np.linalg.solve((1 - m) * S1[at] + m * S2[at], gap)
+
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (a, high) if value(a) < value(b) else (low, b)
+    return np.sqrt(value((low + high) / 2))
+
+
+def watched(machine, X, y, monkeypatch):
+    """The machine fitted, and the weights at each step."""
+    seen, loop = [], dc.majorize_minimize
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            dc,
+            "majorize_minimize",
+            partial(loop, callback=lambda step, weights: seen.append((step, weights.copy()))),
+        )
+        machine.fit(X, y)
+    return machine, seen
+
+
+# steps
+
+
+@pytest.mark.parametrize(("name", "majorizer"), DESCENTS)
+def test_the_objective_never_rises(name, majorizer, monkeypatch):
+    """Recomputed from the weights at each step, by a second formula, and the weights keep to it."""
+    value, moved = FORMULAS[name][0], 0
+    model = L0MPM(majorizer=majorizer, **SURROGATES[name])
+    floor = 1e-6 * STEEPEST.get(name, 1)
+    data = [make_instance(seed) for seed in range(0, 24, 2)]
+    data += [load(which, return_X_y=True) for which in ("pima", "wdbc")]
+    for number, (X, y) in enumerate(data):
+        normalization = ["margin", "gap"][number % 2]
+        model.set_params(normalization=normalization)
+        machine, seen = watched(clone(model), X, y, monkeypatch)
+        found = np.array([(value(abs(w)) + floor * abs(w)).sum() for _, w in seen])
+        assert np.allclose(found, [step.objective for step, _ in seen], rtol=1e-9)
+        assert (np.diff(found) <= 1e-7 * found[:-1]).all()
+        moved += found[-1] < 0.99 * found[0]
+        known = known_of(X, y)
+        need = need_of(machine.delta_)
+        assert max(excess(w, known, need, normalization) for _, w in seen) < 1e-6
+        assert np.isclose(machine.objective_, value(abs(seen[-1][1])).sum(), rtol=1e-9)
+        assert tuple(step for step, _ in seen) == machine.result_.steps
+        assert machine.result_.status == "converged"
+        for (_, before), (step, after) in zip(seen[:-1], seen[1:], strict=True):
+            assert np.isclose(step.change, abs(after - before).max() / abs(after).max())
+            assert step.n_selected == np.count_nonzero(after) and step.stage == 0
+        assert machine.n_iter_ == len(seen) - 1
+        assert machine.result_.duality_gap <= 1e-6 and machine.result_.violation <= 1e-7
+    assert moved > 1 or name == "l1"
+
+
+def start_of(X, y, retain=0.9):
+    machine = L1MPM(retain=retain, refit=False).fit(X, y)
+    return machine.coef_[0] * machine.scale_
+
+
+def test_it_is_the_printed_algorithm():
+    for seed in range(12):
+        X, y = make_instance(seed)
+        alpha = [5.0, 1.0, 20.0][seed % 3]
+        machine = L0MPM(alpha=alpha, prune=False, refit=False).fit(X, y)
+        *_, value, _ = literal.l0mpm(*known_of(X, y), machine.delta_, alpha, start_of(X, y))
+        assert np.isclose(machine.objective_, value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["pima", "wdbc", "sonar"])
+def test_it_is_the_printed_algorithm_on_real_data(name):
+    X, y = load(name, return_X_y=True)
+    machine = L0MPM().fit(X, y)
+    *_, value, _ = literal.l0mpm(*known_of(X, y), machine.delta_, 5.0, start_of(X, y))
+    assert np.isclose(machine.objective_, value, rtol=1e-6)
+
+
+def test_each_step_solves_its_cone_program(monkeypatch):
+    """The program (42) at the weights of each step, solved by other means."""
+    compared = 0
+    for seed in (0, 3, 5, 8):
+        X, y = make_instance(seed)
+        machine, seen = watched(L0MPM(), X, y, monkeypatch)
+        for (_, before), (_, after) in list(zip(seen[:-1], seen[1:], strict=True))[:4]:
+            v = 5 * np.sign(before) * (1 - np.exp(-5 * abs(before)))
+            theirs, *_ = literal.l0mpm(*known_of(X, y), machine.delta_, 5.0, before, most=1)
+            # the part of the surrogate that the program leaves out is common to both
+            part = (1 - np.exp(-5 * abs(before)) - 5 * np.exp(-5 * abs(before)) * abs(before)).sum()
+            ours, optimum = (5 * abs(w).sum() - v @ w + part for w in (after, theirs))
+            assert np.isclose(ours, optimum, rtol=2e-5) and ours > optimum * (1 - 1e-6)
+            compared += 1
+    assert compared > 8
+
+
+def least_linearised(prices, known, need):
+    """The least weighted l1 norm under the bounds, by a general solver."""
+    mu1, mu2, S1, S2 = known
+    roots = [np.linalg.cholesky(S).T for S in (S1, S2)]
+    w, b = cp.Variable(len(mu1)), cp.Variable()
+    margins = w @ mu1 - b, b - w @ mu2
+    constraints = [m >= 1 for m in margins]
+    constraints += [m >= need * cp.norm(r @ w) for m, r in zip(margins, roots, strict=True)]
+    problem = cp.Problem(cp.Minimize(prices @ cp.abs(w)), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    assert problem.status == cp.OPTIMAL
+    return problem.value
+
+
+@pytest.mark.parametrize("name", ["exponential", "log"])
+def test_steps_of_both_kinds_end_where_no_direction_helps(name, monkeypatch):
+    """Stationary points: the linearised problem has no smaller value. And so they coincide."""
+    different = 0
+    for seed in range(8):
+        X, y = make_instance(seed)
+        known, ends = known_of(X, y), []
+        for majorizer in ("dc", "reweighted"):
+            model = L0MPM(majorizer=majorizer, tol=1e-8, max_iter=1000, **SURROGATES[name])
+            machine, seen = watched(model, X, y, monkeypatch)
+            w = seen[-1][1]
+            prices = FORMULAS[name][1](abs(w)) + 1e-6 * STEEPEST[name]
+            least = least_linearised(prices, known, need_of(machine.delta_))
+            assert np.isclose(prices @ abs(w), least, rtol=1e-4)
+            ends.append((w, len(seen)))
+            first = seen[0][1]
+            opening = FORMULAS[name][1](abs(first)) + 1e-6 * STEEPEST[name]
+            different += opening @ abs(first) > 1.01 * least_linearised(
+                opening, known, need_of(machine.delta_)
+            )
+        # the one that lies closer needs fewer steps
+        assert ends[1][1] <= ends[0][1]
+        if name == "exponential":
+            bound = machine.delta_
+            stays, *_ = literal.l0mpm(*known, bound, 5.0, ends[1][0], most=1)
+            assert np.allclose(stays, ends[1][0], atol=1e-3 * abs(stays).max())
+    assert different > 8
+
+
+# what theory says
+
+
+@pytest.mark.parametrize("majorizer", ["dc", "reweighted"])
+@pytest.mark.parametrize("normalization", ["margin", "gap"])
+def test_the_l1_norm_gives_l1mpm(normalization, majorizer):
+    for seed in range(15):
+        X, y = make_instance(seed)
+        for refit in (True, False):
+            same = {"retain": 0.8, "normalization": normalization, "refit": refit}
+            ours = L0MPM(surrogate=L1(), majorizer=majorizer, prune=False, **same).fit(X, y)
+            theirs = L1MPM(**same).fit(X, y)
+            assert np.isclose(ours.objective_, theirs.objective_, rtol=1e-9)
+            assert np.array_equal(ours.support_, theirs.support_)
+            size = abs(theirs.coef_).max()
+            assert np.allclose(ours.coef_, theirs.coef_, rtol=1e-7, atol=1e-9 * size)
+            assert np.allclose(ours.intercept_, theirs.intercept_, rtol=1e-7, atol=1e-9 * size)
+            assert ours.delta_ == theirs.delta_ and ours.n_iter_ <= 2
+
+
+@pytest.mark.parametrize("majorizer", ["dc", "reweighted"])
+def test_a_small_alpha_gives_l1mpm(majorizer):
+    for name in ("pima", "wdbc"):
+        X, y = load(name, return_X_y=True)
+        theirs = L1MPM(refit=False).fit(X, y)
+        apart = []
+        for alpha in (1e-2, 1e-4, 1e-6):
+            model = L0MPM(alpha=alpha, majorizer=majorizer, prune=False, refit=False)
+            ours = model.fit(X, y)
+            apart.append(abs(ours.objective_ / alpha / theirs.objective_ - 1))
+        assert apart[2] < 1e-4 and apart[0] > apart[2]
+        assert np.array_equal(ours.support_, theirs.support_)
+        assert np.allclose(ours.coef_, theirs.coef_, atol=1e-3 * abs(theirs.coef_).max())
+
+
+def test_the_default_is_the_exponential_with_its_alpha():
+    X, y = load("wdbc", return_X_y=True)
+    for alpha in (5.0, 2.0):
+        by_alpha = L0MPM(alpha=alpha).fit(X, y)
+        given = L0MPM(surrogate=Exponential(alpha=alpha)).fit(X, y)
+        assert by_alpha.objective_ == given.objective_
+        assert np.array_equal(by_alpha.coef_, given.coef_)
+    assert by_alpha.objective_ != L0MPM().fit(X, y).objective_
+
+
+def test_a_larger_alpha_counts():
+    """Towards infinity the sum of the surrogate is the number of features at its end."""
+    X, y = load("wdbc", return_X_y=True)
+    machine = L0MPM(alpha=1e3, prune=False, refit=False).fit(X, y)
+    assert np.isclose(machine.objective_, machine.n_selected_, rtol=1e-2)
+    assert not np.isclose(L0MPM(alpha=1.0).fit(X, y).objective_, machine.n_selected_, rtol=0.1)
+
+
+@pytest.mark.parametrize("majorizer", ["dc", "reweighted"])
+def test_the_whole_bound_is_the_minimax_machine(majorizer):
+    for seed in range(10):
+        X, y = make_instance(seed)
+        dense = MPM().fit(X, y)
+        for refit in (True, False):
+            model = L0MPM(retain=1, majorizer=majorizer, prune=refit, refit=refit)
+            machine = model.fit(X, y)
+            assert machine.delta_ == machine.largest_delta_ == dense.largest_delta_
+            assert np.allclose(machine.worst_case_accuracy_, dense.delta_, rtol=1e-8)
+            ratio = machine.coef_[0] / dense.coef_[0]
+            assert np.allclose(ratio, ratio[0], rtol=1e-6)
+            assert machine.n_iter_ == 0 and machine.result_.status == "converged"
+
+
+def test_looser_bounds_need_no_more_features():
+    for name in ("pima", "wisconsin"):
+        X, y = load(name, return_X_y=True)
+        counts = [L0MPM(retain=r).fit(X, y).n_selected_ for r in (0.3, 0.6, 0.9, 0.99)]
+        assert (np.diff(counts) >= 0).all() and counts[-1] > counts[0] == 1
+
+
+# the fixed instances
+
+
+def greedy(pair, need, backward):
+    """Features one by one, whichever leaves the largest kappa, until the bound holds or breaks."""
+    everything = list(range(len(pair.gap)))
+    chosen = everything if backward else []
+    while True:
+        if backward:
+            tries = [[k for k in chosen if k != j] for j in chosen] if len(chosen) > 1 else []
+        else:
+            tries = [[*chosen, j] for j in everything if j not in chosen]
+        kappas = [minimax(pair, np.array(features)).kappa for features in tries]
+        if not tries or backward and max(kappas) < need:
+            return len(chosen)
+        chosen = tries[int(np.argmax(kappas))]
+        if not backward and max(kappas) >= need:
+            return len(chosen)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """Numbers of features on the fixed instances, by method."""
+    models = {
+        "L0MPM": L0MPM(),
+        "plain DCA": L0MPM(prune=False),
+        "L1MPM": L1MPM(),
+        "L1MPM pruned": L1MPM(prune=True),
+    }
+    found = {name: [] for name in ["exact", *models, "greedy forward", "greedy backward"]}
+    for seed in range(100):
+        X, y = make_instance(seed)
+        found["exact"].append(exact_support(ClassMoments.from_data(X, y), retain=0.9).size)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # asked for below
+            for name, model in models.items():
+                found[name].append(clone(model).fit(X, y).n_selected_)
+        known = known_of(X, y)
+        pair = MomentPair(known[0] - known[1], known[2:])
+        whole = minimax(pair).kappa ** 2
+        need = need_of(0.9 * whole / (1 + whole)) * (1 - 1e-9)
+        for backward in (False, True):
+            name = "greedy backward" if backward else "greedy forward"
+            found[name].append(greedy(pair, need, backward))
+    return {name: np.array(sizes) for name, sizes in found.items()}
+
+
+def test_the_smallest_set_is_found_on_nearly_all_instances(counts):
+    exact = counts["exact"]
+    for name, sizes in counts.items():
+        misses = {int(s): (int(sizes[s]), int(exact[s])) for s in np.flatnonzero(sizes > exact)}
+        shown = misses if len(misses) <= 25 else f"{len(misses)} seeds"
+        print(f"{name:16} {sizes.sum():4d} features, smallest on {100 - len(misses)}: {shown}")
+    assert all((sizes >= exact).all() for sizes in counts.values())
+    assert (counts["L0MPM"] == exact).sum() >= 95
+    assert (exact > 1).sum() >= 80
+    assert counts["L0MPM"].sum() <= counts["plain DCA"].sum() < counts["L1MPM"].sum()
+
+
+def test_steps_converge_on_the_fixed_instances():
+    stalled = []
+    for seed in range(100):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            if L0MPM().fit(*make_instance(seed)).result_.status != "converged":
+                stalled.append(seed)
+    assert stalled == []
+
+
+# pruning and exchanges
+
+
+@pytest.mark.parametrize("part", [0.5, 0.9, 0.97])
+def test_exchanges_never_leave_more_than_removals(part):
+    for seed in range(40):
+        X, y = make_instance(seed)
+        known = known_of(X, y)
+        pair = MomentPair(known[0] - known[1], known[2:])
+        everything = np.arange(X.shape[1])
+        need = part * kappa_of(everything, known)
+        removed, _ = least_features(pair, everything, need)
+        features, machine = fewest_features(pair, everything, need)
+        assert len(features) <= len(removed)
+        assert (np.diff(features) > 0).all()
+        assert np.isclose(machine.kappa, kappa_of(features, known), rtol=1e-8)
+        assert machine.kappa >= need
+        for leaver in features if len(features) > 1 else []:
+            assert kappa_of(features[features != leaver], known) < need
+
+
+def test_exchanges_find_what_removals_miss():
+    """Sets from which no feature can go, and yet a smaller one is an exchange away."""
+    found = []
+    for seed in range(100):
+        X, y = make_instance(seed)
+        known = known_of(X, y)
+        pair, everything = MomentPair(known[0] - known[1], known[2:]), np.arange(X.shape[1])
+        need = 0.85 * minimax(pair).kappa
+        size = len(fewest_features(pair, everything, need)[0])
+        if size < len(least_features(pair, everything, need)[0]):
+            found.append(seed)
+    assert len(found) >= 3
+
+
+def test_l0mpm_prunes_with_exchanges():
+    matters = 0
+    for seed in range(60):
+        X, y = make_instance(seed)
+        known = known_of(X, y)
+        pair = MomentPair(known[0] - known[1], known[2:])
+        retain = [0.9, 0.7][seed % 2]
+        plain = L0MPM(retain=retain, prune=False).fit(X, y)
+        pruned = L0MPM(retain=retain).fit(X, y)
+        start = np.flatnonzero(plain.support_)
+        need = need_of(plain.delta_) * (1 - 1e-9)
+        features, _ = fewest_features(pair, start, need)
+        assert np.array_equal(np.flatnonzero(pruned.support_), features)
+        matters += len(features) < len(least_features(pair, start, need)[0])
+    assert matters > 0
+
+
+def test_exchanges_raise_kappa_at_a_given_number():
+    raised = 0
+    for seed in range(40):
+        X, y = make_instance(seed)
+        known = known_of(X, y)
+        pair, everything = MomentPair(known[0] - known[1], known[2:]), np.arange(X.shape[1])
+        for r in (1, 2, 4):
+            removed, before = least_features(pair, everything, 0.0, r)
+            features, after = fewest_features(pair, everything, 0.0, r)
+            assert len(features) == len(removed) == r
+            assert after.kappa >= before.kappa * (1 - 1e-12)
+            raised += after.kappa > before.kappa * (1 + 1e-6)
+            assert np.isclose(after.kappa, kappa_of(features, known), rtol=1e-8)
+    assert raised > 3
+
+
+def test_newcomers_come_from_outside_the_start():
+    """What was not selected may still be exchanged for what was."""
+    came = 0
+    for seed in range(20):
+        X, y = make_instance(seed)
+        known = known_of(X, y)
+        pair = MomentPair(known[0] - known[1], known[2:])
+        half = np.arange(X.shape[1] // 2)
+        features, machine = fewest_features(pair, half, 0.0, 2)
+        came += bool(set(features) - set(half))
+        for leaver in features:
+            for newcomer in np.setdiff1d(np.arange(X.shape[1]), features):
+                tried = np.append(features[features != leaver], newcomer)
+                if X.shape[1] <= 10:  # so few that all others are tried
+                    assert kappa_of(tried, known) <= machine.kappa * (1 + 1e-6)
+    assert came > 5
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+@pytest.mark.parametrize("n_rows", [8, 60])
+def test_rows_are_those_of_the_covariance(n_rows, ridge):
+    """As a matrix where a class has enough rows, and from its rows where it has not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_rows, 12)), np.arange(n_rows) % 3 == 0
+    unit = rng.uniform(0.5, 2, 12)
+    moments = ClassMoments.from_data(X, y.astype(int))
+    pair = MomentPair.from_moments(moments, np.arange(12), unit, ridge)
+    for index, label in ((0, True), (1, False)):
+        covariance = np.cov((X[y == label] / unit).T, ddof=0) + ridge * np.eye(12)
+        for features in ([3], [7, 2, 9], np.arange(12), np.array([], dtype=int)):
+            features = np.asarray(features, dtype=int)
+            before = pair.block(index).copy()
+            rows = pair.rows(index, features)
+            assert rows.shape == (len(features), 12)
+            assert np.allclose(rows, covariance[features], rtol=1e-12, atol=1e-14)
+            rows += 1  # a copy
+            assert np.array_equal(pair.block(index), before)
+
+
+@pytest.mark.parametrize("name", ["pima", "wdbc", "wpbc"])
+def test_pruned_machines_keep_the_bound_and_lose_no_more(name):
+    X, y = load(name, return_X_y=True)
+    known = known_of(X, y)
+    pruned = L0MPM(retain=0.9).fit(X, y)
+    whole = L0MPM(retain=0.9, prune=False).fit(X, y)
+    assert pruned.n_selected_ <= whole.n_selected_
+    assert pruned.objective_ == whole.objective_
+    for machine in (pruned, whole):
+        assert (machine.worst_case_accuracy_ >= machine.delta_ * (1 - 1e-8)).all()
+        dense = MPM().fit(X[:, machine.support_], y)
+        assert np.allclose(machine.coef_[0, machine.support_], dense.coef_[0], rtol=1e-6)
+        assert np.isclose(machine.intercept_[0], dense.intercept_[0], rtol=1e-6)
+    chosen = np.flatnonzero(pruned.support_)
+    for leaver in chosen:
+        assert kappa_of(chosen[chosen != leaver], known) < need_of(pruned.delta_)
+
+
+@pytest.mark.parametrize("prune", [True, False])
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("pima", [1, 2, 5, 8]), ("wdbc", [1, 2, 7, 15, 30]), ("ionosphere", [3, 9])],
+)
+@pytest.mark.filterwarnings("ignore:constant features")
+def test_so_many_features_as_asked_for(name, wanted, prune):
+    X, y = load(name, return_X_y=True)
+    for r in wanted:
+        machine = L0MPM(n_features=r, prune=prune).fit(X, y)
+        assert machine.n_selected_ == r
+        assert np.isclose(machine.delta_, machine.worst_case_accuracy_.min(), rtol=1e-6)
+        dense = MPM().fit(X[:, machine.support_], y)
+        assert np.isclose(machine.delta_, dense.largest_delta_, rtol=1e-8)
+
+
+# bounds that cannot be, and parameters
+
+
+def test_an_infeasible_bound_is_refused_before_any_solver_runs(monkeypatch):
+    X, y = load("sonar", return_X_y=True)
+    with pytest.raises(InfeasibleBoundError) as theirs:
+        L1MPM(delta=0.9).fit(X, y)
+
+    def explode(*_, **__):
+        raise AssertionError("a solver ran")
+
+    monkeypatch.setattr(ConeProblem, "solve", explode)
+    with pytest.raises(InfeasibleBoundError, match="delta=0.9 is infeasible") as ours:
+        L0MPM(delta=0.9).fit(X, y)
+    assert str(ours.value) == str(theirs.value) and ours.value.largest == theirs.value.largest
+    with pytest.raises(AssertionError, match="a solver ran"):
+        L0MPM(delta=0.3).fit(X, y)
+
+
+def test_wide_data_admits_every_bound_and_says_so():
+    X, y = make_wide(20, 60)
+    with pytest.warns(TrivialBoundWarning, match="ridge"):
+        machine = L0MPM(delta=0.9).fit(X, y)
+    assert machine.largest_delta_ == 1 and machine.n_selected_ < 20
+    assert (machine.worst_case_accuracy_ >= 0.9 - 1e-9).all()
+    with pytest.warns(TrivialBoundWarning), pytest.raises(InfeasibleBoundError, match="retain=1"):
+        L0MPM(retain=1).fit(X, y)
+    ridged = L0MPM(ridge=0.2).fit(X, y)  # without a warning
+    assert ridged.largest_delta_ < 1
+    assert (ridged.worst_case_accuracy_ >= ridged.delta_ * (1 - 1e-8)).all()
+
+
+class Halves:
+    """No surrogate: it lacks a slope."""
+
+    concave_in = "|w|"
+
+    def __repr__(self):
+        return "Halves()"
+
+    def value(self, sizes):
+        return sizes / 2
+
+
+BAD = [
+    ({"alpha": 0}, ValueError, "alpha=0; pass a number from 0, 0 excluded"),
+    ({"alpha": -1.0}, ValueError, "alpha=-1.0; pass"),
+    ({"alpha": "5"}, TypeError, "alpha='5' is str"),
+    ({"alpha": np.inf}, ValueError, "alpha=inf"),
+    ({"tol": -1e-3}, ValueError, "tol=-0.001; pass a number from 0"),
+    ({"max_iter": 0}, ValueError, "max_iter=0; pass a number from 1"),
+    ({"max_iter": 1.5}, ValueError, "max_iter=1.5; pass a whole number"),
+    ({"majorizer": "em"}, ValueError, 'majorizer=\'em\'; pass "dc" or "reweighted"'),
+    ({"alpha": 2.0, "surrogate": Log()}, ValueError, "alpha=2 belongs to Exponential"),
+    ({"alpha": 2.0, "surrogate": Exponential(2.0)}, ValueError, "pass one of them"),
+    ({"surrogate": "log"}, TypeError, "surrogate='log' has no value; pass one of fsnotes"),
+    ({"surrogate": Halves()}, TypeError, "has no slope; pass one of fsnotes.core.surrogates"),
+    ({"surrogate": Power(p=2)}, ValueError, "concave in w**2 alone"),
+    ({"surrogate": Power(p=0.5, eps=0.1)}, ValueError, "concave in w**2 alone"),
+    (
+        {"surrogate": Power(p=1.5), "majorizer": "reweighted"},
+        ValueError,
+        "pass one that is concave in |w|",
+    ),
+    ({"surrogate": Power(p=0.5)}, ValueError, "infinite slope at 0, so it is no difference"),
+    ({"surrogate": Power(p=0.5)}, ValueError, 'pass majorizer="reweighted"'),
+    ({"retain": 0}, ValueError, "retain=0; pass"),
+    ({"delta": 1}, ValueError, "delta=1; a bound of 1"),
+    ({"normalization": "l2"}, ValueError, "normalization='l2'"),
+    ({"prune": True, "refit": False}, ValueError, "prune=True refits at every step"),
+    ({"ridge": -1}, ValueError, "ridge=-1"),
+    ({"scale": 1}, TypeError, "scale=1; pass True or False"),
+]
+
+
+@pytest.mark.parametrize("model", [L0MPM(), KernelL0MPM()], ids=["l0", "kernel"])
+@pytest.mark.parametrize(("parameters", "error", "message"), BAD, ids=str)
+def test_parameters_out_of_range_are_refused_in_words(model, parameters, error, message):
+    X, y = make_instance(0)
+    with pytest.raises(error, match=re.escape(message)):
+        clone(model).set_params(**parameters).fit(X, y)
+
+
+def test_an_infinite_slope_is_for_reweighting():
+    for name in ("sonar", "wdbc"):
+        X, y = load(name, return_X_y=True)
+        model = L0MPM(surrogate=Power(p=0.5), majorizer="reweighted", prune=False, retain=0.95)
+        machine = model.fit(X, y)
+        assert machine.result_.status == "converged"
+        assert 0 < machine.n_selected_ < L1MPM(retain=0.95).fit(X, y).n_selected_
+
+
+def test_few_steps_warn_and_say_so():
+    X, y = load("wdbc", return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="not converged in 3 steps.*raise max_iter or tol"):
+        machine = L0MPM(max_iter=3).fit(X, y)
+    assert machine.result_.status == "max_iter" and machine.n_iter_ == 3
+    assert len(machine.result_.steps) == 4
+    rough = L0MPM(tol=0.5).fit(X, y)
+    assert rough.n_iter_ < L0MPM().fit(X, y).n_iter_
+
+
+def test_a_step_that_is_not_verified_is_not_taken(monkeypatch):
+    X, y = load("wdbc", return_X_y=True)
+    solve, calls = ConeProblem.solve, []
+
+    def failing(self, *arguments, **more):
+        calls.append(1)
+        if len(calls) == 4:  # the start, and two steps
+            raise SubproblemError("no answer")
+        return solve(self, *arguments, **more)
+
+    with pytest.warns(ConvergenceWarning, match="not converged"):
+        two = L0MPM(max_iter=2, prune=False, refit=False).fit(X, y)
+    monkeypatch.setattr(ConeProblem, "solve", failing)
+    message = "step 3 was not solved to verified accuracy.*is kept: no answer"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        machine = L0MPM(prune=False, refit=False).fit(X, y)
+    assert caught[0].filename == __file__
+    assert machine.result_.status == "stalled" and machine.n_iter_ == 2
+    assert np.array_equal(machine.coef_, two.coef_) and machine.objective_ == two.objective_
+    assert (machine.worst_case_accuracy_ >= machine.delta_ * (1 - 1e-6)).all()
+    calls[:] = [1, 1, 1]
+    with pytest.raises(SubproblemError):  # the start itself
+        L0MPM().fit(X, y)
+
+
+@pytest.mark.parametrize("surrogate", [MCP(), SCAD(), CappedL1()], ids=repr)
+def test_flat_surrogates_near_the_largest_bound_keep_it_and_say_so(surrogate):
+    """Weights that cost nothing beside huge multipliers: a step may not be provable."""
+    statuses = []
+    for name in ("sonar", "wdbc", "pima"):
+        X, y = load(name, return_X_y=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            machine = L0MPM(
+                surrogate=surrogate, retain=1 - 1e-6, prune=False, refit=False, max_iter=300
+            ).fit(X, y)
+        statuses.append(machine.result_.status)
+        said = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+        if statuses[-1] == "stalled":
+            assert len(said) == 1 and "not solved to verified accuracy" in said[0]
+        else:
+            assert statuses[-1] == "converged" and not said
+        assert (machine.worst_case_accuracy_ >= machine.delta_ * (1 - 1e-8)).all()
+    assert "converged" in statuses
+
+
+class Falling:
+    """From 3 to 0, but for what rounding leaves of 3, and on by a step of no length."""
+
+    def __init__(self, left):
+        self.values = {3.0: 3.0, 2.0: 0.0, 1.0: left}
+
+    def value(self, x):
+        return self.values[float(x[0])]
+
+    def tangent(self, x):
+        return None
+
+    def minimize(self, tangent, x):
+        return np.maximum(x - 1, 1.0)
+
+
+def test_what_rounding_leaves_of_nothing_is_no_rise():
+    x, result = majorize_minimize(Falling(1e-15), np.array([3.0]))
+    assert result.status == "converged" and result.objective == 0 and x.tolist() == [2]
+    with pytest.warns(ConvergenceWarning, match="rose from 0 to 1e-12"):
+        x, result = majorize_minimize(Falling(1e-12), np.array([3.0]))
+    assert result.status == "rose" and x.tolist() == [2]
+
+
+def test_the_result_proves_all_its_steps(monkeypatch):
+    solve, found = ConeProblem.solve, []
+
+    def recorded(self, *arguments, **more):
+        found.append(solve(self, *arguments, **more))
+        return found[-1]
+
+    monkeypatch.setattr(ConeProblem, "solve", recorded)
+    X, y = load("wdbc", return_X_y=True)
+    result = L0MPM().fit(X, y).result_
+    gaps = [solution.duality_gap for solution in found]
+    assert len(found) == len(result.steps) and max(gaps) > min(gaps)
+    assert result.duality_gap == max(gaps)
+    assert result.violation == max(solution.violation for solution in found)
+    for kind, count in result.counts.items():
+        assert count == sum(solution.counts[kind] for solution in found)
+
+
+# data that come in other ways
+
+
+@pytest.mark.parametrize("parameters", [{}, {"prune": False, "refit": False}], ids=str)
+def test_units_order_and_labels_do_not_matter(parameters):
+    for seed in (0, 1, 2, 3, 5, 7):
+        X, y = make_instance(seed)
+        rng = np.random.default_rng(seed)
+        machine = L0MPM(**parameters).fit(X, y)
+        size = abs(machine.coef_).max()
+        close = {"rtol": 1e-3, "atol": 1e-4 * size}
+        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+        moved = L0MPM(**parameters).fit(X[rows][:, columns], y[rows])
+        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-6)
+        assert np.allclose(moved.coef_[0], machine.coef_[0][columns], **close)
+        unit, shift = 10 ** rng.uniform(-2, 2, X.shape[1]), rng.normal(size=X.shape[1])
+        scaled = L0MPM(**parameters).fit((X + shift) * unit, y)
+        assert np.isclose(scaled.objective_, machine.objective_, rtol=1e-6)
+        assert np.allclose(scaled.coef_ * unit, machine.coef_, **close)
+        swapped = L0MPM(**parameters).fit(X, 1 - y)
+        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-6)
+        assert np.allclose(swapped.coef_, -machine.coef_, **close)
+        assert np.allclose(
+            swapped.worst_case_accuracy_, machine.worst_case_accuracy_[::-1], rtol=1e-4
+        )
+        named = L0MPM(**parameters).fit(X, np.where(y == 1, "b", "a"))
+        assert np.array_equal(named.coef_, machine.coef_)
+        assert set(named.predict(X)) == {"a", "b"}
+
+
+def test_units_matter_where_they_are_not_scaled():
+    X, y = make_instance(0)
+    raw = L0MPM(scale=False, prune=False).fit(X, y)
+    longer = L0MPM(scale=False, prune=False).fit(X * 2.0 ** np.arange(X.shape[1]), y)
+    assert not np.isclose(raw.objective_, longer.objective_, rtol=1e-2)
+    *_, value, _ = literal.l0mpm(
+        *known_of(X, y, scale=False),
+        raw.delta_,
+        5.0,
+        L1MPM(scale=False, refit=False).fit(X, y).coef_[0],
+    )
+    assert np.isclose(raw.objective_, value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"prune": False, "refit": False}], ids=str)
+def test_a_weight_is_a_number_of_rows(parameters):
+    rng = np.random.default_rng(1)
+    for seed in range(8):
+        X, y = make_instance(seed)
+        weights = rng.integers(0, 4, len(y))
+        weighted = L0MPM(**parameters).fit(X, y, sample_weight=weights)
+        repeated = L0MPM(**parameters).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        assert np.isclose(weighted.objective_, repeated.objective_, rtol=1e-6)
+        size = abs(repeated.coef_).max()
+        assert np.allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-4 * size)
+        plain = L0MPM(**parameters).fit(X, y)
+        assert abs(weighted.objective_ / plain.objective_ - 1) > 1e-5
+        by_moments = L0MPM(**parameters).fit_moments(ClassMoments.from_data(X, y, weights))
+        assert np.array_equal(by_moments.coef_, weighted.coef_)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_training_accuracy_is_never_below_the_bound(name):
+    X, y = load(name, return_X_y=True)
+    for parameters in ({}, {"prune": False, "refit": False}, {"ridge": 0.2, "retain": 0.6}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("error", ConvergenceWarning)
+            machine = L0MPM(**parameters).fit(X, y)
+        for label, promised in zip(machine.classes_, machine.worst_case_accuracy_, strict=True):
+            mine = y == label
+            assert np.mean(machine.predict(X[mine]) == label) >= promised - 1e-12
+            scores = X[mine] @ machine.coef_[0] + machine.intercept_[0]
+            margin = scores.mean() * (1 if label == machine.classes_[1] else -1)
+            ridge = machine.ridge * ((machine.coef_[0] * machine.scale_) ** 2).sum()
+            found = margin**2 / (margin**2 + scores.var() + ridge)
+            assert np.isclose(found, promised, rtol=1e-7) and promised >= machine.delta_ * (
+                1 - 1e-5
+            )
+
+
+@pytest.mark.parametrize("model", [L0MPM(), L0MPM(surrogate=Log(), majorizer="reweighted")])
+def test_copies_are_equal(model):
+    X, y = load("wdbc", return_X_y=True)
+    machine = clone(model).fit(X, y)
+    thawed = pickle.loads(pickle.dumps(machine))
+    assert np.array_equal(thawed.coef_, machine.coef_) and thawed.result_ == machine.result_
+    assert np.array_equal(clone(machine).fit(X, y).coef_, machine.coef_)
+    assert thawed.get_params() == machine.get_params()
+
+
+def test_bounded_machines_share_what_they_promise():
+    assert issubclass(L0MPM, BoundedMachine) and issubclass(L1MPM, BoundedMachine)
+    X, y = load("wdbc", return_X_y=True)
+    ours, theirs = L0MPM(retain=0.7).fit(X, y), L1MPM(retain=0.7).fit(X, y)
+    assert ours.delta_ == theirs.delta_ and ours.largest_delta_ == theirs.largest_delta_
+    assert not theirs.result_.steps and len(ours.result_.steps) == ours.n_iter_ + 1
+    # the start is the solution of least norm
+    start = ours.result_.steps[0]
+    sizes = abs(start_of(X, y, 0.7))
+    assert np.isclose(start.objective, (1 - np.exp(-5 * sizes)).sum(), rtol=1e-4)
+    assert "training accuracy of each class" in ours.summary()
+
+
+# kernels
+
+
+def moons(n=70, seed=0):
+    X, y = make_moons(n, noise=0.15, random_state=seed)
+    return X * [3.0, 0.2], y
+
+
+def columns_of(X, y, gamma, weights=None):
+    """Kernel matrix in scaled features, and the mean variance of its columns."""
+    Z = X / units_of(X, y)
+    K = np.exp(-gamma * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
+    return K, (units_of(K, y) ** 2).mean()
+
+
+@pytest.mark.parametrize("gamma", [None, 0.3, 2.0])
+def test_kernel_machines_are_minimax_machines_of_the_columns(gamma):
+    X, y = moons()
+    K, mean = columns_of(X, y, gamma or 0.5)
+    for ridge in (None, 0.02):
+        machine = KernelMPM(gamma=gamma, ridge=ridge).fit(X, y)
+        assert machine.gamma_ == (gamma or 0.5)
+        assert np.isclose(machine.ridge_, ridge or 1e-3 * mean, rtol=1e-9)
+        w, b, value = literal.mpm(*known_of(K, y, scale=False, ridge=machine.ridge_))
+        assert np.isclose(machine.objective_, value, rtol=1e-6)
+        assert np.isclose(machine.largest_delta_, 1 / (1 + value**2), rtol=1e-6)
+        assert machine.delta_ == machine.largest_delta_
+        expected = K @ w - b
+        found = machine.decision_function(X)
+        assert np.allclose(found, expected, atol=2e-3 * abs(expected).max())
+
+
+def test_decision_functions_are_sums_over_the_support():
+    X, y = moons()
+    new = moons(30, seed=1)[0]
+    for model in (KernelMPM(gamma=1.5), KernelL0MPM(gamma=1.5, retain=0.7)):
+        machine = model.fit(X, y)
+        assert machine.support_.dtype.kind == "i" and (np.diff(machine.support_) > 0).all()
+        assert np.array_equal(machine.support_vectors_, X[machine.support_])
+        assert machine.dual_coef_.shape == (1, len(machine.support_)) and machine.dual_coef_.all()
+        assert machine.intercept_.shape == (1,)
+        unit = units_of(X, y)
+        assert np.allclose(machine.scale_, unit)
+        expected = machine.intercept_[0] + sum(
+            weight * np.exp(-1.5 * (((new - point) / unit) ** 2).sum(axis=1))
+            for weight, point in zip(machine.dual_coef_[0], machine.support_vectors_, strict=True)
+        )
+        assert np.allclose(machine.decision_function(new), expected, rtol=1e-9)
+        assert np.array_equal(machine.predict(new), (expected > 0).astype(int))
+    assert len(machine.support_) < 20
+
+
+@pytest.mark.parametrize("name", ["moons", "sonar"])
+def test_training_accuracy_of_kernel_machines_is_never_below_the_bound(name):
+    X, y = moons() if name == "moons" else load("sonar", return_X_y=True)
+    for model in (
+        KernelMPM(),
+        KernelMPM(kernel="poly", gamma=0.1),
+        KernelL0MPM(retain=0.5),
+        KernelL0MPM(retain=0.5, refit=False, majorizer="reweighted"),
+    ):
+        machine = model.fit(X, y)
+        ridge = machine.ridge_ * (machine.dual_coef_**2).sum()
+        for label, promised in zip((0, 1), machine.worst_case_accuracy_, strict=True):
+            scores = machine.decision_function(X[y == label]) * (2 * label - 1)
+            assert np.mean(scores > 0) >= promised - 1e-12 and promised > 0
+            found = scores.mean() ** 2 / (scores.mean() ** 2 + scores.var() + ridge)
+            assert np.isclose(found, promised, rtol=1e-6)
+        assert (machine.worst_case_accuracy_ >= machine.delta_ * (1 - 1e-6)).all()
+
+
+def test_a_ridge_of_zero_says_nothing():
+    X, y = moons()
+    with pytest.warns(TrivialBoundWarning, match="ridge"):
+        machine = KernelMPM(gamma=2.0, ridge=0).fit(X, y)
+    assert machine.largest_delta_ > 1 - 1e-9 and machine.ridge_ == 0
+    bounds = [KernelMPM(gamma=2.0, ridge=r).fit(X, y).largest_delta_ for r in (1e-4, 1e-2, 1)]
+    assert 1 > bounds[0] > bounds[1] > bounds[2] > 0
+
+
+@pytest.mark.parametrize("normalization", ["margin", "gap"])
+def test_the_l1_norm_of_a_kernel_machine(normalization):
+    X, y = moons(50)
+    K, _ = columns_of(X, y, 0.5)
+    machine = KernelL0MPM(surrogate=L1(), normalization=normalization, refit=False, retain=0.8).fit(
+        X, y
+    )
+    known = known_of(K, y, scale=False, ridge=machine.ridge_)
+    *_, top = literal.mpm(*known)
+    assert np.isclose(machine.delta_, 0.8 / (1 + top**2), rtol=1e-6)
+    w, _, value = literal.l1mpm(*known, machine.delta_, normalization)
+    assert np.isclose(machine.objective_, value, rtol=1e-6)
+    assert np.isclose(abs(machine.dual_coef_).sum(), value, rtol=1e-4)
+    assert set(machine.support_) <= set(np.flatnonzero(abs(w) > 1e-7 * abs(w).max()))
+
+
+def test_a_kernel_machine_of_few_points_is_the_printed_algorithm():
+    X, y = moons(40)
+    K, _ = columns_of(X, y, 1.0)
+    machine = KernelL0MPM(gamma=1.0, ridge=0.01, alpha=1.0, refit=False).fit(X, y)
+    known = known_of(K, y, scale=False, ridge=0.01)
+    start, *_ = literal.l1mpm(*known, machine.delta_)
+    *_, value, _ = literal.l0mpm(*known, machine.delta_, 1.0, start)
+    assert np.isclose(machine.objective_, value, rtol=1e-5)
+    assert len(machine.result_.steps) == machine.n_iter_ + 1
+
+
+def test_later_steps_of_a_kernel_machine_are_small(monkeypatch):
+    """Cone problems after the start hold its points and few more, not all."""
+    cone, sizes = cones._Block.cone, []
+
+    def recorded(block, accuracy):
+        sizes.append((block.task.tilt.any(), len(block.features)))
+        return cone(block, accuracy)
+
+    monkeypatch.setattr(cones._Block, "cone", recorded)
+    X, y = load("wdbc", return_X_y=True)
+    KernelL0MPM(gamma=4 / 30).fit(X[:300], y[:300])
+    later = [size for is_step, size in sizes if is_step]
+    assert sizes[0] == (False, 300) and later and max(later) <= 240
+
+
+def test_points_are_pruned_where_asked():
+    X, y = moons()
+    whole = KernelL0MPM(gamma=1.5, retain=0.9, alpha=1.0).fit(X, y)
+    pruned = KernelL0MPM(gamma=1.5, retain=0.9, alpha=1.0, prune=True).fit(X, y)
+    assert len(pruned.support_) <= len(whole.support_)
+    for machine in (whole, pruned):
+        assert (machine.worst_case_accuracy_ >= machine.delta_ * (1 - 1e-7)).all()
+        assert len(machine.support_) < len(KernelMPM(gamma=1.5).fit(X, y).support_)
+
+
+def doubled_dot(first, second):
+    return 2 * first @ second
+
+
+def test_other_kernels():
+    X, y = moons()
+    Z = X / units_of(X, y)
+    linear = KernelMPM(kernel="linear", ridge=0.1).fit(X, y)
+    by_hand = KernelMPM(kernel=np.dot, ridge=0.1).fit(X, y)
+    assert np.allclose(linear.decision_function(X), by_hand.decision_function(X), rtol=1e-6)
+    K = Z @ Z.T
+    *_, value = literal.mpm(*known_of(K, y, scale=False, ridge=0.1))
+    assert np.isclose(linear.objective_, value, rtol=1e-6)
+    twice = KernelMPM(kernel=doubled_dot, ridge=0.4).fit(X, y)
+    # twice the columns and four times the ridge are the same machine of half the weights
+    assert np.allclose(twice.decision_function(X), linear.decision_function(X), rtol=1e-5)
+    laplace = KernelMPM(kernel="laplacian", gamma=0.7, ridge=0.1).fit(X, y)
+    expected = laplacian_kernel(Z, Z, gamma=0.7)[:, laplace.support_] @ laplace.dual_coef_[0]
+    assert np.allclose(laplace.decision_function(X), expected + laplace.intercept_[0])
+    raw = KernelMPM(kernel="linear", ridge=0.1, scale=False).fit(X, y)
+    *_, value = literal.mpm(*known_of(X @ X.T, y, scale=False, ridge=0.1))
+    assert np.isclose(raw.objective_, value, rtol=1e-6) and (raw.scale_ == 1).all()
+
+
+@pytest.mark.parametrize("model", [KernelMPM(), KernelL0MPM(retain=0.6)], ids=["mpm", "l0"])
+def test_kernel_machines_take_names_and_words_and_travel(model):
+    X, y = moons()
+    machine = clone(model).fit(X, y)
+    assert not isinstance(machine, SelectorMixin) and not hasattr(machine, "coef_")
+    frame = pd.DataFrame(X, columns=["length", "width"], index=range(100, 100 + len(X)))
+    words = np.where(y == 1, "upper", "lower")
+    named = clone(model).fit(frame, pd.Series(words, index=frame.index))
+    assert named.feature_names_in_.tolist() == ["length", "width"]
+    assert named.classes_.tolist() == ["lower", "upper"]
+    assert np.array_equal(named.support_, machine.support_)
+    assert np.array_equal(named.predict(frame) == "upper", machine.predict(X) == 1)
+    thawed = pickle.loads(pickle.dumps(named))
+    assert np.array_equal(thawed.decision_function(frame), named.decision_function(frame))
+    swapped = clone(model).fit(X, 1 - y)
+    assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-6)
+    scores = machine.decision_function(X)
+    assert np.allclose(swapped.decision_function(X), -scores, atol=1e-3 * abs(scores).max())
+    with pytest.raises(ValueError, match="3 features"):
+        machine.predict(np.ones((2, 3)))
+    unit = np.array([100.0, 0.01])
+    scaled = clone(model).fit(X * unit, y)
+    assert np.allclose(scaled.decision_function(X * unit), scores, atol=1e-3 * abs(scores).max())
+
+
+def test_weights_of_rows_enter_all_moments_of_kernel_machines():
+    X, y = moons(50)
+    weights = np.random.default_rng(0).integers(1, 4, len(y))
+    machine = KernelMPM(gamma=0.5, ridge=0.05).fit(X, y, sample_weight=weights)
+    repeated = np.repeat(np.arange(len(y)), weights)
+    unit = units_of(X[repeated], y[repeated])
+    assert np.allclose(machine.scale_, unit)
+    Z = X / unit
+    K = np.exp(-0.5 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
+    *_, value = literal.mpm(*known_of(K, y, scale=False, ridge=0.05, weights=weights))
+    assert np.isclose(machine.objective_, value, rtol=1e-6)
+    ones = KernelMPM(gamma=0.5).fit(X, y, sample_weight=np.ones(len(y)))
+    assert np.allclose(ones.dual_coef_, KernelMPM(gamma=0.5).fit(X, y).dual_coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"kernel": "nope"}, ValueError, "kernel='nope'; pass"),
+        ({"kernel": 3}, (TypeError, ValueError), "kernel=3"),
+        ({"kernel": "precomputed"}, ValueError, "kernel='precomputed'"),
+        ({"gamma": 0}, ValueError, "gamma=0; pass a number from 0, 0 excluded"),
+        ({"gamma": "scale"}, TypeError, "gamma='scale' is str"),
+        ({"ridge": -1}, ValueError, "ridge=-1; pass a number from 0"),
+        ({"scale": "no"}, TypeError, "scale='no'; pass True or False"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("model", [KernelMPM(), KernelL0MPM()], ids=["mpm", "l0"])
+def test_parameters_of_kernel_machines_are_refused_in_words(model, parameters, error, message):
+    X, y = moons(20)
+    with pytest.raises(error, match="^" + re.escape(message)):
+        clone(model).set_params(**parameters).fit(X, y)
+
+
+def test_weights_of_zero_are_refused_in_words():
+    X, y = moons(20)
+    for model in (KernelMPM(), KernelL0MPM()):
+        with pytest.raises(ValueError, match="class 1 has no rows, or only rows of weight zero"):
+            model.fit(X, y, sample_weight=1 - y)
+
+
+def test_steps_may_leave_fewer_features_than_asked_and_say_so():
+    X, y = load("wdbc", return_X_y=True)
+    machine = L0MPM(n_features=8, refit=False, prune=False)
+    with pytest.warns(SelectionWarning, match="n_features=8, but only 5 are selected"):
+        machine.fit(X, y)
+    assert machine.n_selected_ == 5
+
+
+def test_rows_of_weight_zero_are_no_points_of_a_kernel():
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    weights = np.ones(60)
+    weights[::3] = 0
+    kept = np.flatnonzero(weights)
+    machine = KernelMPM(gamma=2).fit(X, y, sample_weight=weights)
+    plain = KernelMPM(gamma=2).fit(X[kept], y[kept])
+    assert (machine.support_ == kept[plain.support_]).all()
+    assert machine.ridge_ == pytest.approx(plain.ridge_)
+    # units come from all rows that count, so both kernels are the same
+    assert np.allclose(machine.decision_function(X), plain.decision_function(X), atol=1e-6)
+
+
+def test_the_default_ridge_is_a_thousandth_of_the_pooled_variance():
+    X, y = make_moons((40, 15), noise=0.2, random_state=0)
+    machine = KernelMPM(gamma=2).fit(X, y)
+    K = machine._kernel(X, X)
+    within = np.vstack([K[y == c] - K[y == c].mean(axis=0) for c in (0, 1)])
+    assert machine.ridge_ == pytest.approx(1e-3 * (within**2).mean(axis=0).mean(), rel=1e-9)
+
+
+def test_features_are_filled_up_with_the_heaviest_of_the_start():
+    start = np.array([0.5, -3.0, 0.0, 2.0, 1.0])
+    weights = np.array([0.7, 0.0, 0.0, 0.0, 0.0])
+    for count, chosen in [(1, [0]), (2, [0, 1]), (3, [0, 1, 3]), (9, [0, 1, 3, 4])]:
+        assert np.flatnonzero(filled(weights, start, count)).tolist() == chosen
+    assert weights.tolist() == [0.7, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("majorizer", ["dc", "reweighted"])
+@pytest.mark.parametrize("surrogate", [Exponential(3.0), Log(0.1), MCP(2.0)])
+def test_majorizers_touch_with_their_constant(surrogate, majorizer):
+    X, y = load("wdbc", return_X_y=True)
+    machine = L1MPM(refit=False)
+    machine._take_moments(ClassMoments.from_data(X, y))
+    prepared = machine._prepared(ClassMoments.from_data(X, y))
+    path = Path(machine, prepared.pair, prepared.costs)
+    solution = path.solve(0.5)
+    problem = Surrogated(path, surrogate, majorizer, solution)
+    rng = np.random.default_rng(0)
+    for w in [solution.weights, *rng.normal(size=(20, 30))]:
+        costs, tilt, constant = problem.tangent(w)
+        points = np.vstack([w, rng.normal(size=(5, 30))])
+        tilted = 0 if tilt is None else points @ tilt
+        above = abs(points) @ costs - tilted + constant
+        values = np.array([problem.value(point) for point in points])
+        assert above[0] == pytest.approx(values[0], rel=1e-9)
+        assert (above >= values - 1e-9).all()
+
+
+def test_a_surrogate_is_an_object():
+    X, y = load("pima", return_X_y=True)
+    with pytest.raises(
+        TypeError, match=r"surrogate=Log is a class; pass an object, as in .*Log\(\)"
+    ):
+        L0MPM(surrogate=Log, majorizer="reweighted").fit(X, y)
+
+    class Falsy(Log):
+        def __bool__(self):
+            return False
+
+    found = L0MPM(surrogate=Falsy(0.1), prune=False).fit(X, y)
+    assert found.objective_ == L0MPM(surrogate=Log(0.1), prune=False).fit(X, y).objective_
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_kernels_of_distances_do_not_see_the_origin(kernel):
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    machine = KernelMPM(kernel=kernel, gamma=2).fit(X, y)
+    far = KernelMPM(kernel=kernel, gamma=2).fit(X + 2.0**27, y)
+    rounded = (X + 2.0**27) - 2.0**27
+    near = KernelMPM(kernel=kernel, gamma=2).fit(rounded, y)
+    assert far.largest_delta_ == pytest.approx(near.largest_delta_, rel=1e-6)
+    assert far.largest_delta_ == pytest.approx(machine.largest_delta_, rel=1e-4)
+    assert np.allclose(
+        far.decision_function(X + 2.0**27), near.decision_function(rounded), rtol=1e-4
+    )
+
+
+def test_kernels_whose_values_are_no_numbers_are_refused():
+    X, y = make_moons(20, noise=0.2, random_state=0)
+    with pytest.raises(ValueError, match="kernel=.* has values that are not finite"):
+        KernelMPM(kernel=lambda a, b: np.nan).fit(X, y)
+
+
+def test_a_surrogate_of_ones_own_is_checked():
+    class Wrong(Log):
+        def slope(self, sizes):
+            return 50 / (self.eps + sizes)
+
+    with pytest.raises(ValueError, match="Wrong.slope"):
+        L0MPM(surrogate=Wrong(0.1)).fit(*load("pima", return_X_y=True))

@@ -1,0 +1,946 @@
+"""The probit machine of EM: what its steps descend, where they end, and its probabilities."""
+
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import BAD_DATA, GOOD, LABELS, in_units, units
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import minimize
+from scipy.special import ndtr
+from scipy.stats import norm, truncnorm
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fsnotes import load, make_instance, make_wide
+from fsnotes.em import probit as em_probit
+from fsnotes.em.probit import ProbitEM
+from fsnotes.errors import SelectionWarning
+from fsnotes.literal import probit_em
+
+SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
+PRICES = [0.05, 0.5, 1, 3, 10]
+
+
+def quiet(machine, X, y, **more):
+    """Fit where warnings of constant columns, of no features and of few steps are known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
+        return machine.fit(X, y, **more)
+
+
+def lost(machine, X, y, weights=1.0):
+    """Minus the log likelihood of the machine."""
+    signs = np.where(y == machine.classes_[1], 1, -1)
+    return -(weights * norm.logcdf(signs * machine.decision_function(X))).sum()
+
+
+def slopes(machine, X, y, weights=1.0):
+    """Of the log likelihood, by weights in units and by the offset."""
+    signs = np.where(y == machine.classes_[1], 1, -1)
+    margins = signs * machine.decision_function(X)
+    pulls = weights * signs * np.exp(norm.logpdf(margins) - norm.logcdf(margins))
+    return pulls @ ((X - X.mean(axis=0)) / machine.scale_), pulls.sum()
+
+
+def traced(machine, X, y):
+    """The machine, and what the steps descend at each of its points."""
+    calls = []
+    with pytest.MonkeyPatch.context() as patch:
+        true = em_probit.majorize_minimize
+
+        def run(problem, start, *, callback, **options):
+            def called(step, x):
+                calls.append((problem, x, step.objective))
+                callback(step, x)
+
+            return true(problem, start, callback=called, **options)
+
+        patch.setattr(em_probit, "majorize_minimize", run)
+        quiet(machine, X, y)
+    return machine, calls
+
+
+def separable(seed, n_rows=40, n_features=6):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    X[:, 0] += np.where(y, 0.5, -0.5)
+    return X, y
+
+
+# ---------------------------------------------------------------- expectations
+
+
+@given(st.floats(-30, 30))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_the_ratio_is_density_over_distribution(margin):
+    known = np.exp(norm.logpdf(margin) - norm.logcdf(margin))
+    assert np.isclose(em_probit.ratio(margin), known, rtol=1e-9)
+
+
+def test_the_tails_are_those_of_their_series():
+    far = -np.logspace(2, 150, 50)
+    ratios = em_probit.ratio(far)
+    assert np.allclose(ratios, -far + -1 / far, rtol=1e-7)
+    curves = em_probit.curvature(far, ratios)
+    assert np.allclose(curves, 1 - 1 / far**2, rtol=1e-7)
+    near = np.linspace(-30, 8, 77)
+    h = 1e-5
+    rise = (em_probit.ratio(near - h) - em_probit.ratio(near + h)) / (2 * h)
+    assert np.allclose(em_probit.curvature(near, em_probit.ratio(near)), rise, rtol=1e-5, atol=1e-9)
+    assert (em_probit.ratio(np.array([40.0, 1e3, 1e200])) == 0).all()
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("score", [-6.0, -1.3, 0.0, 0.4, 5.0, 12.0])
+def test_the_hidden_variable_has_the_mean_of_a_truncated_one(score, sign):
+    ends = (-score, np.inf) if sign > 0 else (-np.inf, -score)
+    rows = em_probit.Rows(np.array([[1.0]]), np.array([sign]), np.ones(1))
+    assert rows.one == 1
+    found = rows.expected(np.array([score, 0.0]))[0]
+    assert np.isclose(found, truncnorm(*ends, loc=score).mean(), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.03, 0.7, 5.0])
+@pytest.mark.parametrize("alpha", [None, 0.4, 3.0])
+def test_the_mean_of_one_over_tau(alpha, weight):
+    """(5), by an integral over the logarithm of tau."""
+
+    def density(u):
+        prior = 1.0 if alpha is None else np.exp(u - alpha**2 * np.exp(u) / 2)
+        return prior * norm.pdf(weight, scale=np.exp(u / 2))
+
+    ends = -60, 60
+    points = [2 * np.log(weight)]
+    above = quad(lambda u: np.exp(-u) * density(u), *ends, points=points, limit=500)[0]
+    mean = above / quad(density, *ends, points=points, limit=500)[0]
+    problem = em_probit.Reweighted(None, alpha, np.array([1e-6]))
+    size = problem.tangent(np.array([-weight, 7.0]))[0]
+    assert np.isclose(1 / size**2, mean, rtol=1e-5)
+
+
+@given(st.sampled_from([None, 0.3, 2.0]), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_the_squares_lie_above_the_penalty_and_touch(alpha, size, other):
+    problem = em_probit.Reweighted(None, alpha, np.array([1e-6]))
+
+    def penalty(t):
+        return np.log(t / 1e-6) if alpha is None else alpha * t
+
+    column = problem.tangent(np.array([size, 0.0]))[0]
+    above = penalty(size) + (other**2 - size**2) / (2 * column**2)
+    assert above >= penalty(other) - 1e-9 * (1 + abs(above))
+    for t in (size, other):
+        assert np.isclose(problem.penalty(np.array([t])), penalty(t), rtol=1e-12)
+    slope = (penalty(size * (1 + 1e-6)) - penalty(size * (1 - 1e-6))) / (2e-6 * size)
+    assert np.isclose(slope, size / column**2, rtol=1e-3)
+
+
+# ---------------------------------------------------------------- what the steps descend
+
+
+@pytest.mark.parametrize("solver", ["newton", "em"])
+@pytest.mark.parametrize("prior", ["jeffreys", "laplace"])
+def test_the_objective_never_rises(prior, solver):
+    falls = 0
+    for seed in range(40 if solver == "newton" else 20):
+        X, y = make_instance(seed) if seed % 4 else separable(seed)
+        alpha = PRICES[seed % 5]
+        model = ProbitEM(prior=prior, alpha=alpha, solver=solver)
+        machine, calls = traced(model, X, y)
+        steps = machine.result_.steps
+        assert machine.result_.status in ("converged", solver == "em" and "max_iter")
+        Z, signs = (X - X.mean(axis=0)) / units(X, y), np.where(y == y.max(), 1, -1)
+        varies = X.std(axis=0) > 0
+        Z = Z[:, varies] - (Z[y == y.min()].mean(axis=0) + Z[y == y.max()].mean(axis=0))[varies] / 2
+        floor = calls[0][0].floors
+        if prior == "jeffreys":
+            spread = abs(calls[0][1][:-1]) * calls[0][0].rows.Z.std(axis=0)
+            assert np.allclose(floor * calls[0][0].rows.Z.std(axis=0), 1e-6 * spread.max())
+        for (_, x, found), step in zip(calls, steps, strict=True):
+            w = x[:-1]
+            loss = -norm.logcdf(signs * (Z @ w + calls[0][0].rows.one * x[-1])).sum()
+            if prior == "laplace":
+                own = loss + alpha * abs(w).sum()
+            else:
+                own = loss + (np.log(np.maximum(abs(w), floor)) - np.log(floor)).sum()
+                assert (abs(w) > floor)[w != 0].all()
+            assert np.isclose(found, own, rtol=1e-9, atol=1e-9)
+            assert step.objective == found and step.n_selected == np.count_nonzero(w)
+        for before, after in zip(steps, steps[1:], strict=False):
+            assert after.objective <= before.objective * (1 + 1e-9) + 1e-12
+            falls += after.objective < before.objective * (1 - 1e-6)
+        assert np.isclose(machine.objective_, found, rtol=1e-5)
+        assert machine.n_iter_ == len(steps) - 1
+    assert falls > 50
+
+
+def test_a_wrong_tangent_is_caught():
+    X, y = make_instance(3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(em_probit.Reweighted, "tangent", lambda _, x: 5 * abs(x[:-1]) ** 0.2)
+        with pytest.warns(ConvergenceWarning, match="rose"):
+            machine = ProbitEM(prior="laplace", alpha=20, solver="em")
+            assert quiet(machine, X, y).result_.status == "rose"
+
+
+def test_dropped_weights_stay_dropped():
+    X, y = load("sonar", return_X_y=True)
+    for solver in ("newton", "em"):
+        machine, calls = traced(ProbitEM(solver=solver), X, y)
+        live = [x[:-1] != 0 for _, x, _ in calls]
+        assert all((after <= before).all() for before, after in zip(live, live[1:], strict=False))
+        assert live[0].all() and 5 <= live[-1].sum() == machine.n_selected_ <= 20
+
+
+@pytest.mark.parametrize("alpha", [None, 0.2, 3.0])
+def test_the_published_steps_are_the_literal_statement(alpha):
+    """Step by step, where no margin is so large that (4) is 0 / 0."""
+    compared = 0
+    prior = "jeffreys" if alpha is None else "laplace"
+    for seed in range(30):
+        X, y = make_instance(seed)
+        model = ProbitEM(prior=prior, alpha=alpha or 1.0, solver="em", max_iter=12)
+        _, calls = traced(model, X, y)
+        problem, start, _ = calls[0]
+        gamma = None if alpha is None else alpha**2
+        H = np.column_stack([problem.rows.Z, np.full(len(problem.rows.Z), problem.rows.one)])
+        H = np.repeat(H, problem.rows.shares.astype(int), axis=0)
+        signs = np.repeat(problem.rows.signs, problem.rows.shares.astype(int))
+        known = start
+        for _, x, _ in calls[1:]:
+            if (known[:-1] == 0).any() or abs(H @ known).max() > 5:
+                break
+            known = probit_em(H, signs, known, 1, gamma, free=[-1])[0]
+            floored = np.append(
+                np.where(abs(known[:-1]) > problem.floors, known[:-1], 0), known[-1]
+            )
+            if alpha is not None and (floored[:-1] == 0).any():
+                break  # which the published steps do not leave
+            assert np.allclose(x, floored, rtol=1e-8, atol=1e-8 * abs(known).max())
+            known = np.where(floored != 0, known, 0)
+            compared += 1
+    assert compared > 50
+
+
+def test_newton_begins_as_published():
+    X, y = load("sonar", return_X_y=True)
+    _, published = traced(ProbitEM(solver="em"), X, y)
+    _, mixed = traced(ProbitEM(), X, y)
+    n = em_probit.PUBLISHED + 1
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(published[:n], mixed[:n], strict=True))
+    assert not np.allclose(published[n][1], mixed[n][1], rtol=1e-3)
+    assert len(mixed) < len(published) / 3
+
+
+def test_a_step_of_newton_minimises_what_lies_above():
+    """Without weights or with, in rows or in columns."""
+    for seed in range(12):
+        X, y = make_instance(seed) if seed % 3 else make_wide(20, 40, seed=seed)
+        _, calls = traced(ProbitEM(), X, y)
+        problem, x, _ = calls[0]
+        rows, sizes = problem.rows, abs(x[:-1])
+        rows.shares = np.random.default_rng(seed).uniform(0.5, 3, len(rows.signs))
+        new = rows.penalized(sizes, x)
+        pulls = rows.pulls(new)
+        assert abs(pulls.sum()) <= 1e-5 * rows.shares.sum()
+        assert np.allclose(pulls @ rows.Z * sizes, new[:-1] / sizes, atol=1e-4)
+
+
+def test_few_rows_and_few_columns_have_the_same_ridge():
+    rng = np.random.default_rng(0)
+    for shape in ((5, 9), (9, 5), (7, 7), (4, 0), (1, 3)):
+        A, targets, shares = rng.normal(size=shape), rng.normal(size=shape[0]), rng.random(shape[0])
+        u, offset = em_probit.ridge(A, targets, shares)
+        off = targets - A @ u - offset
+        assert np.allclose(A.T @ (shares * off), u) and abs(shares @ off) < 1e-12
+
+
+# ---------------------------------------------------------------- where they end
+
+
+def assert_optimal(machine, X, y, weights=1.0, tol=1e-5):
+    """The conditions of the optimum of a convex problem, with ``alpha |w|_1``."""
+    w, (by_weight, by_offset) = in_units(machine), slopes(machine, X, y, weights)
+    live = w != 0
+    varies = X.std(axis=0) > 0
+    alpha = machine.alpha
+    first = np.array([not (X[:, :j].T == X[:, j]).all(axis=1).any() for j in range(X.shape[1])])
+    assert not live[~varies].any() and not live[~first].any()
+    assert (abs(by_weight) <= alpha * (1 + tol)).all()
+    assert np.allclose(by_weight[live], alpha * np.sign(w[live]), rtol=tol)
+    assert abs(by_offset) <= tol * max(alpha, 1e-3 * len(y))
+    value = lost(machine, X, y, weights) + alpha * abs(w).sum()
+    assert np.isclose(machine.objective_, value, rtol=1e-9)
+
+
+def test_laplace_meets_the_conditions_of_the_optimum():
+    sizes = []
+    for seed in range(100):
+        X, y = make_instance(seed)
+        for alpha in (PRICES[seed % 5], 10 * PRICES[seed % 5]):
+            machine = quiet(ProbitEM(prior="laplace", alpha=alpha), X, y)
+            assert_optimal(machine, X, y)
+            assert machine.result_.violation <= 1e-6
+            sizes.append(machine.n_selected_)
+    assert min(sizes) == 0 and max(sizes) >= 8
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_laplace_is_optimal_on_real_data(name):
+    X, y = load(name, return_X_y=True)
+    for alpha in (0.01, 1, 10):
+        assert_optimal(quiet(ProbitEM(prior="laplace", alpha=alpha), X, y), X, y, tol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_laplace_is_the_optimum_of_a_general_method(scale):
+    """Of positive and negative parts, within bounds."""
+    for seed in range(15):
+        X, y = make_instance(seed)
+        alpha = PRICES[seed % 5]
+        Z = X / units(X, y) if scale else X
+        signs = np.where(y == y.max(), 1, -1)
+        n = Z.shape[1]
+
+        def both(v, Z=Z, signs=signs, n=n, alpha=alpha):
+            margins = signs * (Z @ (v[:n] - v[n:-1]) + v[-1])
+            pulls = signs * np.exp(norm.logpdf(margins) - norm.logcdf(margins))
+            slope = pulls @ Z
+            value = -norm.logcdf(margins).sum() + alpha * v[:-1].sum()
+            return value, np.concatenate([alpha - slope, alpha + slope, [-pulls.sum()]])
+
+        bounds = [(0, None)] * (2 * n) + [(None, None)]
+        options = {"maxiter": 20000, "maxfun": 10**5, "ftol": 1e-15, "gtol": 1e-9}
+        best = minimize(
+            both, np.zeros(2 * n + 1), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        ).fun
+        machine = quiet(ProbitEM(prior="laplace", alpha=alpha, scale=scale), X, y)
+        assert np.isclose(machine.objective_, best, rtol=1e-6)
+
+
+def test_both_solvers_find_the_optimum_of_laplace():
+    for seed in range(12):
+        X, y = make_instance(seed)
+        alpha = (0.5, 1, 3, 10)[seed % 4]
+        model = ProbitEM(prior="laplace", alpha=alpha, max_iter=10**5, tol=1e-8)
+        newton = quiet(clone(model), X, y)
+        published = quiet(clone(model).set_params(solver="em"), X, y)
+        assert np.isclose(newton.objective_, published.objective_, rtol=1e-6)
+        assert newton.objective_ <= published.objective_ * (1 + 1e-9)
+        largest = abs(in_units(newton)).max()
+        assert np.allclose(in_units(newton), in_units(published), atol=1e-3 * largest)
+        assert newton.n_iter_ <= 20
+
+
+def test_a_weight_may_pass_zero_to_the_other_sign():
+    """Where its floor would hold it, though the optimum needs it."""
+    X, y = make_instance(0)
+    newton = ProbitEM(prior="laplace", alpha=0.05).fit(X, y)
+    published, calls = traced(
+        ProbitEM(prior="laplace", alpha=0.05, solver="em", max_iter=10**4), X, y
+    )
+    signs = np.sign([x[:-1] for _, x, _ in calls])
+    assert ((signs[0] * signs[-1]) < 0).any()
+    assert np.array_equal(newton.support_, published.support_)
+    assert np.isclose(newton.objective_, published.objective_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["newton", "em"])
+def test_what_jeffreys_leaves_is_a_local_optimum(solver):
+    """Each weight times its slope is 1, and on the support the curvature is positive."""
+    kept = 0
+    for seed in range(60 if solver == "newton" else 12):
+        X, y = make_instance(seed) if seed % 3 else separable(seed)
+        machine = quiet(ProbitEM(solver=solver, tol=1e-8, max_iter=10000), X, y)
+        assert machine.result_.status == "converged"
+        live = machine.support_
+        w, (by_weight, by_offset) = in_units(machine), slopes(machine, X, y)
+        assert np.allclose(w[live] * by_weight[live], 1, atol=1e-4)
+        assert abs(by_offset) <= 1e-4
+        assert machine.result_.violation <= 1e-4
+        signs = np.where(y == y.max(), 1, -1)
+        margins = signs * machine.decision_function(X)
+        ratios = np.exp(norm.logpdf(margins) - norm.logcdf(margins))
+        A = np.column_stack([((X - X.mean(axis=0)) / machine.scale_)[:, live], np.ones(len(y))])
+        curve = (A * (ratios * (ratios + margins))[:, None]).T @ A
+        curve -= np.diag(np.append(1 / w[live] ** 2, 0))
+        assert np.linalg.eigvalsh(curve)[0] >= -1e-6 * np.trace(abs(curve))
+        assert live.sum() <= 0.295 * len(y)
+        assert np.isclose((margins * ratios).sum(), live.sum(), rtol=1e-4, atol=1e-3)
+        kept += live.sum()
+    assert kept > 20
+
+
+def test_the_most_that_a_row_can_pay():
+    margins = np.linspace(0, 3, 30001)
+    most = (margins * np.exp(norm.logpdf(margins) - norm.logcdf(margins))).max()
+    assert 0.294 < most < 0.295
+
+
+@pytest.mark.parametrize("solver", ["newton", "em"])
+@pytest.mark.parametrize("prior", ["jeffreys", "laplace"])
+def test_weights_are_finite_where_classes_are_separated(prior, solver):
+    for seed in range(5):
+        X, y = separable(seed)
+        assert LinearSVC(C=1e5, max_iter=10**6).fit(X, y).score(X, y) == 1
+        for refit in (True, False):
+            model = ProbitEM(prior=prior, alpha=0.5, solver=solver, refit=refit, max_iter=20000)
+            machine = quiet(model, X, y)
+            assert machine.result_.status == "converged"
+            assert 1 <= machine.n_selected_ and 0.1 < abs(in_units(machine)).max() < 20
+            assert machine.score(X, y) >= 0.9
+
+
+def test_jeffreys_depends_on_units_through_the_start_alone():
+    """Machines found in other units may differ, but meet the same conditions."""
+    X, y = load("wdbc", return_X_y=True)
+    supports = set()
+    for scale in (True, False):
+        machine = ProbitEM(scale=scale, tol=1e-9, max_iter=5000).fit(X, y)
+        by_weight = slopes(machine, X, y)[0]
+        assert np.allclose((in_units(machine) * by_weight)[machine.support_], 1, atol=1e-4)
+        supports.add(tuple(np.flatnonzero(machine.support_)))
+    assert len(supports) == 2
+
+
+@pytest.mark.parametrize("solver", ["newton", "em"])
+def test_a_feature_alone_survives_at_two_standard_errors(solver):
+    """The square of the estimate over its error has to be 4, as far as curves are parabolas."""
+    rng = np.random.default_rng(0)
+    seen = {True: 0, False: 0}
+    for _ in range(60):
+        x, offset = rng.normal(size=(2000, 1)), rng.normal()
+        y = (x[:, 0] * rng.uniform(0, 0.15) + offset + rng.normal(size=2000) > 0).astype(int)
+        signs = 2 * y - 1
+        H = np.column_stack([x[:, 0] / units(x, y), np.ones(2000)])
+        v = minimize(lambda v, H=H, s=signs: -norm.logcdf(s * (H @ v)).sum(), np.zeros(2)).x
+        margins = signs * (H @ v)
+        ratios = np.exp(norm.logpdf(margins) - norm.logcdf(margins))
+        error = np.sqrt(np.linalg.inv((H * (ratios * (ratios + margins))[:, None]).T @ H)[0, 0])
+        z = abs(v[0]) / error
+        if abs(z - 2) < 0.05:
+            continue
+        machine = quiet(ProbitEM(solver=solver, max_iter=20000), x, y)
+        assert machine.support_[0] == (z > 2)
+        seen[bool(z > 2)] += 1
+        if z > 2:
+            shrunk = (v[0] + np.sign(v[0]) * np.sqrt(v[0] ** 2 - 4 * error**2)) / 2
+            assert np.isclose(in_units(machine)[0], shrunk, rtol=0.02)
+    assert min(seen.values()) > 10
+
+
+def test_more_features_than_rows():
+    sizes = []
+    for seed in range(6):
+        X, y = make_wide(62, 2000, seed=seed)
+        machine = ProbitEM().fit(X, y)
+        assert machine.result_.status == "converged"
+        w, (by_weight, _) = in_units(machine), slopes(machine, X, y)
+        assert np.allclose((w * by_weight)[machine.support_], 1, atol=1e-3)
+        sizes.append(machine.n_selected_)
+        machine = ProbitEM(prior="laplace", alpha=5).fit(X, y)
+        assert_optimal(machine, X, y)
+        assert 5 <= machine.n_selected_ < 62
+    assert min(sizes) >= 1 and max(sizes) <= 18
+
+
+def test_one_informative_feature_is_found():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 30))
+    X[:, 17] += 3 * y
+    for options in ({"prior": "jeffreys"}, {"prior": "laplace", "alpha": 25}, {"solver": "em"}):
+        machine = ProbitEM(**options).fit(X, y)
+        assert np.flatnonzero(machine.support_).tolist() == [17]
+
+
+def test_jeffreys_finds_the_machine_that_drew_the_labels():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(4000, 12))
+    truth = np.zeros(12)
+    truth[[2, 5, 9]] = 1.5, -1.0, 0.5
+    y = (X @ truth - 0.7 + rng.normal(size=4000) > 0).astype(int)
+    machine = ProbitEM().fit(X, y)
+    assert np.allclose(machine.coef_[0], truth, atol=0.12)
+    assert machine.support_[truth != 0].all() and machine.n_selected_ <= 4
+    assert np.isclose(machine.intercept_[0], -0.7, atol=0.1)
+    probabilities = machine.predict_proba(X)[:, 1]
+    for low in (0.1, 0.3, 0.5, 0.7):
+        some = (probabilities > low) & (probabilities < low + 0.2)
+        assert np.isclose(y[some].mean(), probabilities[some].mean(), atol=0.06)
+
+
+# ---------------------------------------------------------------- refit
+
+
+@pytest.mark.parametrize("prior", ["jeffreys", "laplace"])
+def test_the_refit_is_the_machine_of_the_support_with_squares(prior):
+    for seed in range(15):
+        X, y = make_instance(seed) if seed % 3 else separable(seed)
+        model = ProbitEM(prior=prior, alpha=2)
+        machine, refitted = quiet(clone(model), X, y), quiet(model.set_params(refit=True), X, y)
+        assert np.array_equal(machine.support_, refitted.support_)
+        assert machine.objective_ == refitted.objective_
+        assert machine.result_.violation == refitted.result_.violation
+        live = machine.support_
+        by_weight, by_offset = slopes(refitted, X, y)
+        assert np.allclose(by_weight[live], in_units(refitted)[live], atol=1e-4)
+        assert abs(by_offset) <= 1e-4
+        if live.any():
+            assert not np.array_equal(machine.coef_, refitted.coef_)
+
+
+# ---------------------------------------------------------------- probabilities
+
+
+def test_probabilities_are_those_of_the_model():
+    X, y = load("wdbc", return_X_y=True)
+    for model in (ProbitEM(), ProbitEM(kernel="rbf"), ProbitEM(refit=True)):
+        machine = model.fit(X, np.where(y == 1, "b", "a"))
+        scores, found = machine.decision_function(X), machine.predict_proba(X)
+        assert found.shape == (len(X), 2)
+        assert np.allclose(found[:, 1], norm.cdf(scores), rtol=1e-12)
+        assert np.allclose(found.sum(axis=1), 1, rtol=1e-12)
+        assert np.array_equal(machine.predict(X), machine.classes_[found.argmax(axis=1)])
+        logs = machine.predict_log_proba(X)
+        assert np.allclose(logs[:, 0], norm.logcdf(-scores), rtol=1e-12)
+
+
+def test_tails_are_finite_and_ordered():
+    machine = ProbitEM().fit(*load("wdbc", return_X_y=True))
+    machine.coef_ = np.eye(1, 30)
+    machine.intercept_ = np.zeros(1)
+    scores = np.append(np.linspace(-40, 40, 161), [-1e6, 1e6])
+    X = np.zeros((len(scores), 30))
+    X[:, 0] = scores
+    order = np.argsort(scores)
+    with np.errstate(all="raise", under="ignore"):
+        found, logs = machine.predict_proba(X), machine.predict_log_proba(X)
+    for values in (found, logs):
+        assert np.isfinite(values).all()
+        assert (np.diff(values[order, 1]) >= 0).all() and (np.diff(values[order, 0]) <= 0).all()
+    assert (np.diff(logs[order][:100, 1]) > 0).all()
+    small = scores == -37
+    assert np.isclose(found[small, 1], ndtr(-37.0), rtol=1e-12) and found[small, 1] > 0
+    assert np.isclose(logs[scores == -40, 1], -804.608442, rtol=1e-6)
+    assert found.min() >= 0 and found.max() <= 1 and logs.max() <= 0
+
+
+# ---------------------------------------------------------------- points
+
+
+def moons():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, np.pi, 120)
+    y = np.arange(120) % 2
+    X = np.column_stack([np.cos(angle) + y, np.where(y, -1, 1) * np.sin(angle) + 0.4 * y])
+    return X + 0.25 * rng.normal(size=X.shape), y
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 5.0])
+def test_a_kernel_machine_is_optimal_in_the_columns_of_the_kernel(alpha):
+    X, y = moons()
+    machine = ProbitEM(prior="laplace", alpha=alpha, kernel="rbf", gamma=1.5).fit(X, y)
+    K = rbf_kernel(X / units(X, y), gamma=1.5)
+    weights = np.zeros(len(y))
+    weights[machine.support_] = machine.dual_coef_[0]
+    scores = K @ weights + machine.intercept_[0]
+    assert np.allclose(scores, machine.decision_function(X), rtol=1e-9, atol=1e-9)
+    signs = np.where(y == 1, 1, -1)
+    pulls = signs * np.exp(norm.logpdf(scores) - norm.logcdf(signs * scores))
+    by_weight, live = pulls @ K, weights != 0
+    assert (abs(by_weight) <= alpha * (1 + 1e-5)).all() and abs(pulls.sum()) < 1e-5
+    assert np.allclose(by_weight[live], alpha * np.sign(weights[live]), rtol=1e-5)
+    value = -norm.logcdf(signs * scores).sum() + alpha * abs(weights).sum()
+    assert np.isclose(value, machine.objective_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["newton", "em"])
+def test_a_kernel_machine_of_jeffreys_has_few_points(solver):
+    X, y = moons()
+    machine = ProbitEM(kernel="rbf", gamma=1.5, solver=solver, tol=1e-8, max_iter=20000).fit(X, y)
+    assert 1 <= machine.n_selected_ <= 12 and machine.score(X, y) > 0.9
+    K = rbf_kernel(X / units(X, y), gamma=1.5)[:, machine.support_]
+    signs, scores = np.where(y == 1, 1, -1), machine.decision_function(X)
+    pulls = signs * np.exp(norm.logpdf(scores) - norm.logcdf(signs * scores))
+    assert np.allclose(machine.dual_coef_[0] * (pulls @ K), 1, atol=1e-4)
+
+
+def test_a_machine_of_points_is_no_selector_of_features():
+    X, y = moons()
+    machine = ProbitEM(kernel="rbf").fit(X, y)
+    assert machine.support_.dtype.kind == "i" and len(machine.support_) == machine.n_selected_
+    assert np.array_equal(machine.support_vectors_, X[machine.support_])
+    assert machine.dual_coef_.shape == (1, machine.n_selected_)
+    names = "transform fit_transform inverse_transform get_support get_feature_names_out summary"
+    for name in [*names.split(), "set_output", "coef_"]:
+        assert not hasattr(machine, name), name
+    with pytest.raises(AttributeError):
+        machine.transform(X)
+    assert machine.__sklearn_tags__().transformer_tags is None
+    features = ProbitEM().fit(X, y)
+    for name in [*names.split(), "set_output", "coef_"]:
+        assert hasattr(features, name), name
+    assert isinstance(features, SelectorMixin) and not hasattr(features, "dual_coef_")
+    assert features.support_.dtype == bool
+    again = machine.set_params(kernel=None).fit(X, y)
+    assert np.array_equal(again.coef_, features.coef_)
+    for name in ("dual_coef_", "support_vectors_", "gamma_"):
+        assert not hasattr(again, name)
+
+
+def test_other_kernels():
+    X, y = load("wisconsin", return_X_y=True)
+    X, y = X[:150], y[:150]
+    Z = X / units(X, y)
+    linear = ProbitEM(kernel="linear", prior="laplace", alpha=30).fit(X, y)
+    by_hand = ProbitEM(kernel=np.dot, prior="laplace", alpha=30).fit(X, y)
+    assert np.allclose(linear.decision_function(X), by_hand.decision_function(X), rtol=1e-6)
+    expected = (Z @ Z.T)[:, linear.support_] @ linear.dual_coef_[0] + linear.intercept_[0]
+    assert np.allclose(linear.decision_function(X), expected)
+    assert linear.score(X, y) > 0.9
+
+
+def test_equal_rows_are_one_point_and_count_for_two():
+    X, y = moons()
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 4, len(y))
+    model = ProbitEM(kernel="rbf", gamma=1.5)
+    weighted = clone(model).fit(X, y, sample_weight=weights)
+    places = np.repeat(np.arange(len(y)), weights)
+    repeated = clone(model).fit(X[places], y[places])
+    assert (weights[weighted.support_] > 0).all()
+    assert np.array_equal(weighted.support_vectors_, repeated.support_vectors_)
+    assert np.allclose(weighted.dual_coef_, repeated.dual_coef_, rtol=1e-8)
+    titanic, y = load("titanic", return_X_y=True)
+    machine = quiet(ProbitEM(kernel="rbf"), titanic, y)
+    points = np.unique(machine.support_vectors_, axis=0)
+    assert 1 <= machine.n_selected_ <= 14 and len(points) == machine.n_selected_
+
+
+def test_no_points_are_a_machine_too():
+    X, y = moons()
+    with pytest.warns(SelectionWarning, match="no points were selected: alpha=1000 is too large"):
+        machine = ProbitEM(kernel="rbf", prior="laplace", alpha=1000).fit(
+            X, y[::-1] * 0 + (X[:, 0] > 1)
+        )
+    assert machine.n_selected_ == 0 and machine.support_vectors_.shape == (0, 2)
+    share = np.mean(X[:, 0] > 1)
+    assert np.allclose(machine.predict_proba(X[:3])[:, 1], share)
+    with pytest.raises(ValueError, match="3 features"):
+        machine.predict(np.ones((2, 3)))
+
+
+# ---------------------------------------------------------------- invariances
+
+
+MODELS = [ProbitEM(), ProbitEM(prior="laplace", alpha=0.7), ProbitEM(solver="em", max_iter=200)]
+each_model = pytest.mark.parametrize("model", MODELS, ids=["jeffreys", "laplace", "em"])
+
+
+@each_model
+def test_units_of_columns_do_not_matter(model):
+    rng = np.random.default_rng(0)
+    for seed in range(8):
+        X, y = make_instance(seed)
+        factors = 10.0 ** rng.integers(-12, 13, X.shape[1])
+        shifts = factors * rng.normal(size=X.shape[1])
+        machine = quiet(clone(model), X, y)
+        moved = quiet(clone(model), X * factors + shifts, y)
+        assert np.array_equal(machine.support_, moved.support_)
+        assert np.allclose(moved.coef_ * factors, machine.coef_, rtol=1e-4, atol=1e-6)
+        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-6)
+        scores = machine.decision_function(X)
+        assert np.allclose(moved.decision_function(X * factors + shifts), scores, atol=1e-4)
+
+
+@each_model
+def test_order_and_names_of_classes_do_not_matter(model):
+    rng = np.random.default_rng(0)
+    for seed in range(8):
+        X, y = make_instance(seed)
+        machine = quiet(clone(model), X, y)
+        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+        moved = quiet(clone(model), X[rows], y[rows])
+        # units are those of sums in another order
+        assert np.allclose(moved.coef_, machine.coef_, rtol=1e-5, atol=1e-9)
+        moved = quiet(clone(model), X[:, columns], y)
+        assert np.array_equal(moved.support_, machine.support_[columns])
+        assert np.allclose(moved.coef_, machine.coef_[:, columns], rtol=1e-4, atol=1e-6)
+        swapped = quiet(clone(model), X, np.where(y == y.max(), "a", "b"))
+        assert np.allclose(swapped.coef_, -machine.coef_, rtol=1e-4, atol=1e-6)
+        assert np.allclose(swapped.intercept_, -machine.intercept_, rtol=1e-4, atol=1e-6)
+        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-6)
+
+
+@each_model
+def test_a_weight_is_a_number_of_rows(model):
+    rng = np.random.default_rng(1)
+    for seed in range(8):
+        X, y = make_instance(seed)
+        weights = rng.integers(0, 4, len(y))
+        weighted = quiet(clone(model), X, y, sample_weight=weights)
+        repeated = quiet(clone(model), np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        assert np.array_equal(weighted.coef_, repeated.coef_)
+        assert np.array_equal(weighted.intercept_, repeated.intercept_)
+        plain = quiet(clone(model), X, y)
+        one = quiet(clone(model), X, y, sample_weight=1.0)
+        assert np.array_equal(one.coef_, plain.coef_)
+    # all rows twice are all rows at half the price
+    model = ProbitEM(prior="laplace", alpha=0.7)
+    double = quiet(clone(model), X, y, sample_weight=2.0)
+    cheap = quiet(clone(model).set_params(alpha=0.35), X, y)
+    assert np.isclose(double.objective_, 2 * cheap.objective_, rtol=1e-6)
+    assert_optimal(double, X, y, weights=2.0)
+
+
+@each_model
+def test_of_equal_columns_the_first_may_be_selected(model):
+    X, y = load("wdbc", return_X_y=True)
+    machine = quiet(clone(model), X, y)
+    more = quiet(clone(model), np.hstack([X, X[:, ::-1]]), y)
+    assert np.allclose(more.coef_[:, :30], machine.coef_, rtol=1e-6, atol=1e-9)
+    assert np.array_equal(more.support_, np.append(machine.support_, np.zeros(30, bool)))
+
+
+@pytest.mark.parametrize("model", MODELS[:2], ids=["jeffreys", "laplace"])
+def test_constant_columns_are_named_and_left_out(model):
+    X, y = load("wdbc", return_X_y=True, as_frame=True)
+    machine = clone(model).fit(X, y)
+    X = X.assign(dull=7.0, rounded=0.1 + 1e-17)
+    with pytest.warns(SelectionWarning, match="there are 2: dull, rounded") as caught:
+        more = clone(model).fit(X, y)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert np.allclose(more.coef_[0, :-2], machine.coef_[0]) and not more.support_[-2:].any()
+    with pytest.warns(SelectionWarning, match="constant") as caught:
+        nothing = clone(model).fit(np.ones((5, 2)), [0, 1, 1, 1, 0])
+    assert len(caught) == 1
+    assert np.allclose(nothing.predict_proba(np.zeros((3, 2))), [0.4, 0.6])
+    assert nothing.n_selected_ == 0
+
+
+@pytest.mark.parametrize("prior", ["jeffreys", "laplace"])
+def test_huge_and_tiny_units_without_scaling(prior):
+    X, y = load("wdbc", return_X_y=True)
+    for factor in (1e-8, 1e8):
+        machine = quiet(ProbitEM(prior=prior, scale=False, tol=1e-9, max_iter=5000), X * factor, y)
+        assert np.isfinite(machine.coef_).all() and machine.result_.status == "converged"
+        assert machine.result_.violation <= 1e-3
+        scores = machine.decision_function(X * factor)
+        assert np.isfinite(scores).all()
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_degenerate_data_too(seed):
+    """Few values, equal rows and columns, ties of all kinds, more features than rows."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_features = rng.integers(2, 20), rng.integers(1, 12)
+    X = rng.integers(-1, 2, (n_rows, n_features)).astype(float)
+    X = np.hstack([X, X[:, : n_features // 2], -X[:, : n_features // 3]])
+    y = rng.permutation(np.append([0, 1], rng.integers(0, 2, n_rows - 2)))
+    machine = ProbitEM(
+        prior=["jeffreys", "laplace"][rng.integers(2)],
+        alpha=float(10 ** rng.uniform(-3, 1)),
+        solver=["newton", "newton", "em"][rng.integers(3)],
+        scale=bool(rng.integers(2)),
+        kernel=[None, None, "rbf"][rng.integers(3)],
+        max_iter=500,
+    )
+    quiet(machine, X, y)
+    assert machine.result_.status in ("converged", machine.solver == "em" and "max_iter")
+    values = [step.objective for step in machine.result_.steps]
+    assert (np.diff(values) <= 1e-9 * np.abs(values[1:]) + 1e-12).all()
+    assert np.isfinite(machine.predict_proba(X)).all()
+    # a start is no worse than what follows, and nothing beats what all rows have in common
+    share = y.mean()
+    nothing = -len(y) * (share * np.log(share) + (1 - share) * np.log(1 - share))
+    if machine.prior == "laplace":
+        assert machine.objective_ <= nothing * (1 + 1e-6)
+        if machine.solver == "newton":
+            assert machine.result_.violation <= 1e-6
+    if machine.prior == "laplace" and machine.kernel is None and machine.solver == "newton":
+        assert_optimal(machine, X, y)
+
+
+# ---------------------------------------------------------------- what is refused, and said
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
+def test_bad_data_is_refused_in_words(arguments, error, message, kernel):
+    model = quiet(ProbitEM(kernel=kernel), GOOD, LABELS)
+    with pytest.raises(error, match=message):
+        model.fit(*arguments)
+    with pytest.raises(NotFittedError):
+        model.predict(GOOD)
+    with pytest.raises(NotFittedError):
+        model.predict_proba(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"prior": "normal"}, ValueError, 'prior=\'normal\'; pass "jeffreys" or "laplace"'),
+        ({"prior": None}, ValueError, "prior=None; pass"),
+        ({"alpha": 0}, ValueError, "alpha=0; pass a number from 0, 0 excluded"),
+        ({"alpha": np.inf}, ValueError, "alpha=inf; pass"),
+        ({"alpha": "1"}, TypeError, "alpha='1' is str"),
+        ({"kernel": "nope"}, ValueError, "kernel='nope'; pass None, \"rbf\", "),
+        ({"kernel": "precomputed"}, ValueError, "kernel='precomputed'; pass"),
+        ({"gamma": 0}, ValueError, "gamma=0; pass a number from 0, 0 excluded"),
+        ({"gamma": "scale"}, TypeError, "gamma='scale' is str"),
+        ({"solver": "lbfgs"}, ValueError, 'solver=\'lbfgs\'; pass "newton" or "em"'),
+        ({"refit": 1}, TypeError, "refit=1; pass True or False"),
+        ({"tol": -1}, ValueError, "tol=-1; pass"),
+        ({"max_iter": 0}, ValueError, "max_iter=0; pass"),
+        ({"scale": "no"}, TypeError, "scale='no'; pass True or False"),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range_are_refused_in_words(options, error, message):
+    with pytest.raises(error, match="^" + re.escape(message)):
+        ProbitEM(**options).fit(GOOD, LABELS)
+
+
+@pytest.mark.parametrize("model", [ProbitEM(), ProbitEM(prior="laplace"), ProbitEM(kernel="rbf")])
+def test_every_parameter_is_checked(model):
+    X, y = load("pima", return_X_y=True)
+    for name in model.get_params():
+        for value in (object(), "no such thing", -7, np.nan, [1]):
+            with pytest.raises((TypeError, ValueError), match=f"^{name}="):
+                clone(model).set_params(**{name: value}).fit(X, y)
+
+
+def test_a_price_that_is_too_large_is_named():
+    for seed in range(10):
+        X, y = make_instance(seed)
+        with pytest.warns(SelectionWarning, match="no features were selected: alpha=") as caught:
+            machine = ProbitEM(prior="laplace", alpha=1e4).fit(X, y)
+        assert len(caught) == 1 and caught[0].filename == __file__
+        assert not machine.support_.any()
+        assert np.allclose(machine.predict_proba(X[:1])[0, 1], np.mean(y == y.max()))
+        first = float(re.search("below (.*)", str(caught[0].message))[1])
+        assert quiet(ProbitEM(prior="laplace", alpha=first * 0.999), X, y).n_selected_ >= 1
+        assert quiet(ProbitEM(prior="laplace", alpha=first * 1.001), X, y).n_selected_ == 0
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_a_collapse_is_said(kernel):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 5)), np.arange(12) % 2
+    what = "features" if kernel is None else "points"
+    with pytest.warns(SelectionWarning, match=f'no {what} were selected.*prior="lap') as caught:
+        machine = ProbitEM(kernel=kernel).fit(X, y)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert machine.n_selected_ == 0 and np.allclose(machine.predict_proba(X), 0.5)
+    assert np.isclose(machine.objective_, 12 * np.log(2))
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("prior", ["laplace", "jeffreys"])
+def test_rows_of_both_labels_ask_for_no_other_prior(prior, kernel):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X, y = np.vstack([X, X]), np.repeat([0, 1], 30)
+    with pytest.warns(SelectionWarning, match="selected: no weights, of any prior, make") as seen:
+        machine = ProbitEM(prior=prior, kernel=kernel).fit(X, y)
+    assert machine.n_selected_ == 0 and len(seen) == 1
+    assert "alpha" not in str(seen[0].message)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_weights_that_are_no_numbers_are_named(kernel):
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match="^sample_weight contains NaN"):
+        ProbitEM(kernel=kernel).fit(X, y, sample_weight=np.append(np.nan, np.ones(19)))
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_too_few_steps_are_said(kernel):
+    X, y = load("sonar", return_X_y=True)
+    for options in ({}, {"solver": "em"}, {"prior": "laplace", "alpha": 0.01}):
+        with pytest.warns(ConvergenceWarning, match="not converged in 2 steps.*raise") as caught:
+            machine = ProbitEM(max_iter=2, kernel=kernel, **options).fit(X, y)
+        assert len(caught) == 1 and caught[0].filename == __file__
+        assert machine.result_.status == "max_iter" and machine.n_iter_ == 2
+        assert ("newton" in str(caught[0].message)) == ("solver" in options)
+
+
+def test_results_are_plain_data():
+    X, y = load("wdbc", return_X_y=True)
+    for options in ({}, {"solver": "em", "max_iter": 5000}, {"prior": "laplace"}, {"refit": True}):
+        machine = ProbitEM(**options).fit(X, y)
+        result = machine.result_
+        assert type(result.objective) is float and type(machine.objective_) is float
+        assert type(result.violation) is float and type(machine.n_iter_) is int
+        assert all(type(count) is int for count in result.counts.values())
+        assert result.counts["linear system"] >= machine.n_iter_
+        assert all(type(step.n_selected) is int for step in result.steps)
+        assert result.steps[-1].n_selected == machine.n_selected_
+
+
+def test_few_linear_systems_are_solved():
+    X, y = load("sonar", return_X_y=True)
+    assert ProbitEM().fit(X, y).result_.counts["linear system"] <= 200
+    for alpha in (0.1, 1, 10):
+        machine = ProbitEM(prior="laplace", alpha=alpha).fit(X, y)
+        assert machine.result_.counts["linear system"] <= 150
+
+
+def test_copies_names_and_frames():
+    X, y = load("wdbc", return_X_y=True, as_frame=True)
+    words = np.where(y == 1, "benign", "malignant")
+    machine = ProbitEM().fit(X, words)
+    assert machine.classes_.tolist() == ["benign", "malignant"]
+    assert machine.score(X, words) > 0.95
+    assert list(machine.get_feature_names_out()) == list(X.columns[machine.support_])
+    out = machine.set_output(transform="pandas").transform(X)
+    pd.testing.assert_frame_equal(out, X.loc[:, machine.support_])
+    both = make_pipeline(ProbitEM(), ProbitEM()).set_output(transform="pandas").fit(X, words)
+    assert list(both[-1].feature_names_in_) == list(out.columns)
+    for model in (machine, ProbitEM(kernel="rbf").fit(X, words)):
+        thawed = pickle.loads(pickle.dumps(model))
+        assert np.array_equal(thawed.predict_proba(X), model.predict_proba(X))
+        assert thawed.result_ == model.result_
+        assert np.array_equal(thawed.support_, model.support_)
+        again = clone(model).fit(X, words)
+        assert np.array_equal(again.decision_function(X), model.decision_function(X))
+        assert model.feature_names_in_.tolist() == list(X.columns)
+
+
+def test_summary_names_the_objective_and_the_price():
+    X, y = load("wdbc", return_X_y=True)
+    machine = ProbitEM(prior="laplace", alpha=2.5).fit(X, y)
+    lines = machine.summary().splitlines()
+    assert lines[0] == f"ProbitEM: {machine.n_selected_} of 30 features"
+    assert "2.5 |w|_1" in lines[1] and f"{machine.objective_:.6g}" in lines[1]
+    assert "no promise for new data" in lines[2]
+    assert len(lines) == 5 + machine.n_selected_
+    assert "sum log (|w| / floor)" in ProbitEM().fit(X, y).summary()
+
+
+# some checks fit rows that have nothing to do with their labels
+@pytest.mark.filterwarnings("ignore:no (features|points) were selected")
+@pytest.mark.filterwarnings("ignore:constant features are never selected")
+@parametrize_with_checks(
+    [
+        ProbitEM(),
+        ProbitEM(prior="laplace", alpha=0.1, refit=True),
+        ProbitEM(kernel="rbf", prior="laplace", alpha=0.1),
+    ]
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)

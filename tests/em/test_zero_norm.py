@@ -1,0 +1,953 @@
+"""The zero-norm support vector machine: what it descends, where it ends, and how far from exact."""
+
+import itertools
+import pickle
+import re
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import BAD_DATA, GOOD, LABELS, Losses, exact, least_loss, quiet, scaled
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fsnotes import L1SVM, ZeroNormSVM, load, make_instance, make_wide
+from fsnotes.core import reweighting
+from fsnotes.core.rows import distinct, merged
+from fsnotes.em import zero_norm as em
+from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.literal import zero_norm_svm
+from fsnotes.solvers import hinge
+from fsnotes.solvers.margin import SoftMargin
+
+SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
+PRICES = [0.1, 0.5, 2, 10, 50]
+
+
+def descended(Z, signs, w, C, p, floor):
+    """What the steps descend, by its definition."""
+    if p == 0:
+        penalty = 2 * np.log(np.maximum(abs(w), floor)).sum()
+    else:
+        penalty = 2 / p * (abs(w) ** p).sum()
+    return C * least_loss(Z, signs, w) + penalty
+
+
+def wanted(machine, X, y, weights=None):
+    """Number of features plus C times the sum of hinge losses, from the coefficients."""
+    weights = np.ones(len(y)) if weights is None else weights
+    margins = np.where(y == machine.classes_[1], 1, -1) * machine.decision_function(X)
+    losses = np.maximum(0, 1 - margins)
+    return np.count_nonzero(machine.coef_) + machine.C * weights @ losses
+
+
+# ---------------------------------------------------------------- what the steps descend
+
+
+def traced(machine, X, y):
+    """The machine, and of each run its stages: C, floor, points and their values."""
+    calls = []
+    true = reweighting.Reweighted.value
+
+    def value(problem, weights):
+        found = true(problem, weights)
+        calls.append((problem, weights, found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reweighting.Reweighted, "value", value)
+        quiet(machine, X, y)
+    return machine, calls
+
+
+@pytest.mark.parametrize("start", ["large_C", "identity"])
+@pytest.mark.parametrize("p", [0.0, 0.3, 1.0, 1.7])
+def test_the_objective_never_rises_within_a_stage(p, start):
+    falls = 0
+    for seed in range(25):
+        X, y = make_instance(seed)
+        machine = ZeroNormSVM(C=PRICES[seed % 5], p=p, start=start, refit=False, max_iter=5000)
+        machine, calls = traced(machine, X, y)
+        Z, signs = scaled(X, y)
+        steps = machine.result_.steps
+        assert machine.result_.status == "converged"
+        assert [found for *_, found in calls] == [step.objective for step in steps]
+        for problem, w, found in calls:
+            own = descended(Z, signs, w, problem.C, p, problem.run.floor)
+            assert np.isclose(found, own, rtol=1e-9, atol=1e-9)
+        first = calls[0][1]
+        assert np.isclose(calls[0][0].run.floor, 1e-6 * abs(first).max())
+        for before, after in zip(steps, steps[1:], strict=False):
+            if before.stage == after.stage:
+                assert after.objective <= before.objective + 1e-7 * abs(before.objective)
+                falls += after.objective < before.objective - 1e-6 * abs(before.objective)
+        in_stages = start == "large_C" and p < 1
+        assert steps[-1].stage == (len(reweighting.DESCENT) - 1 if in_stages else 0)
+    assert falls > 50
+
+
+def test_dropped_weights_stay_dropped():
+    X, y = load("sonar", return_X_y=True)
+    machine, calls = traced(ZeroNormSVM(C=0.5, refit=False), X, y)
+    live = [weights != 0 for _, weights, _ in calls]
+    assert all((after <= before).all() for before, after in zip(live, live[1:], strict=False))
+    counts = [step.n_selected for step in machine.result_.steps]
+    assert counts == [mask.sum() for mask in live] and counts[0] == 60 and counts[-1] < 10
+    for problem, weights, _ in calls:
+        assert (abs(weights[weights != 0]) > problem.run.floor).all()
+
+
+def test_a_wrong_tangent_is_caught():
+    """The power that fits p = 1 lies above no other penalty."""
+    X, y = make_instance(3)
+    for p in (0.0, 1.7):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reweighting.Reweighted, "tangent", lambda _, w: 3 * abs(w) ** 0.5)
+            with pytest.warns(ConvergenceWarning, match="rose"):
+                machine = ZeroNormSVM(C=0.5, p=p, start="identity", refit=False)
+                assert quiet(machine, X, y).result_.status == "rose"
+
+
+@given(st.just(0.0) | st.floats(1e-3, 2), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_the_squares_lie_above_the_penalty_and_touch(p, size, other):
+    def penalty(t):
+        return 2 * np.log(t) if p == 0 else 2 / p * t**p
+
+    run = reweighting.Run(None, p)
+    column = reweighting.Reweighted(run, 1.0).tangent(np.array([size]))[0]
+    above = penalty(size) + (other**2 - size**2) / column**2
+    assert above >= penalty(other) - 1e-9 * (1 + abs(above) + abs(penalty(size)))
+    slope = (penalty(size * (1 + 1e-6)) - penalty(size * (1 - 1e-6))) / (2e-6 * size)
+    assert np.isclose(slope, 2 * size / column**2, rtol=1e-3)
+
+
+# ---------------------------------------------------------------- where they end
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5])
+@pytest.mark.parametrize("start", ["large_C", "identity"])
+def test_what_is_left_meets_the_conditions_of_a_fixed_point(start, p):
+    """Multipliers from 0 to C exist, with ``w_j sum_i a_i y_i x_ij = 2 |w_j|**p``."""
+    kept = 0
+    for seed in range(20):
+        X, y = make_instance(seed)
+        C = PRICES[seed % 5]
+        machine = ZeroNormSVM(C=C, p=p, start=start, refit=False, tol=1e-9, max_iter=1000)
+        quiet(machine, X, y)
+        assert machine.result_.status == "converged"
+        Z, signs = scaled(X, y)
+        live = machine.support_
+        if not live.any():
+            continue
+        kept += live.sum()
+        w = (machine.coef_[0] * machine.scale_)[live]
+        margins = signs * machine.decision_function(X)
+        low = np.where(margins < 1 - 1e-6, C, 0)
+        high = np.where(margins > 1 + 1e-6, 0, C)
+        a, off = cp.Variable(len(y)), cp.Variable()
+        pulls = cp.multiply(w, (Z[:, live] * signs[:, None]).T @ a)
+        due = 2 * abs(w) ** p
+        limits = [a >= low, a <= high, signs @ a == 0, pulls <= due + off, pulls >= due - off]
+        assert cp.Problem(cp.Minimize(off), limits).solve(solver=cp.HIGHS) <= 1e-5
+        # any set of them would cost 2 each in hinge losses
+        if p == 0:
+            without = np.zeros(Z.shape[1])
+            without[live] = w
+            loss = least_loss(Z, signs, without)
+            for j in np.flatnonzero(live):
+                less = without.copy()
+                less[j] = 0
+                assert C * (least_loss(Z, signs, less) - loss) >= 2 - 1e-4
+    assert kept > 20
+
+
+def test_the_steps_are_those_of_the_two_norm_approximation():
+    """Multiply columns by the weights found, and solve again: one update is the other."""
+    for seed in range(12):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        C = PRICES[seed % 5]
+        run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
+        run.begin([C])
+        factors = np.ones(Z.shape[1])
+        for k in range(6):
+            product = SoftMargin(Z * factors, signs, np.ones(len(y))).solve(np.ones(Z.shape[1]), C)
+            factors = factors * abs(product.weights)
+            sizes = abs(run.visited[k][1])
+            live = sizes > 0
+            assert np.allclose(factors[live], sizes[live], rtol=1e-6, atol=1e-9 * sizes.max())
+            factors = np.where(live, factors, 0)
+            problem = reweighting.Reweighted(run, C)
+            problem.minimize(problem.tangent(run.visited[k][1]), run.visited[k][1])
+            if len(run.visited) == k + 1 or not run.visited[-1][1].any():
+                break
+        assert k >= 1
+
+
+def test_a_step_is_a_support_vector_machine_of_half_the_price():
+    X, y = make_instance(6)
+    Z, signs = scaled(X, y)
+    run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
+    run.begin([3.0])
+    w = run.visited[0][1]
+    problem = reweighting.Reweighted(run, 3.0)
+    new = problem.minimize(problem.tangent(w), w)
+    machine = SVC(kernel="linear", C=1.5, tol=1e-9).fit(Z * abs(w), signs)
+    assert np.allclose(machine.coef_[0] * abs(w), new, rtol=1e-5, atol=1e-6)
+
+
+def assert_same_value(machine, Z, signs, w, value):
+    """To 1e-6, once the floors are the same: each solver's own depends on its first machine."""
+    first = SoftMargin(Z, signs, np.ones(len(signs))).solve(np.ones(Z.shape[1]), machine.C)
+    floor = 1e-6 * abs(first.weights).max()
+    close = dict(rtol=1e-6, atol=1e-6)
+    own = descended(Z, signs, w, machine.C, 0, floor)
+    assert np.isclose(machine.result_.objective, own, **close)
+    assert np.isclose(value, own, rtol=1e-4, atol=1e-3)
+
+
+def test_it_is_its_literal_statement():
+    sizes = []
+    for seed in range(40):
+        X, y = make_instance(seed)
+        C = PRICES[seed % 5]
+        machine = quiet(ZeroNormSVM(C=C, start="identity", refit=False), X, y)
+        Z, signs = scaled(X, y)
+        w, b, value, n_steps = zero_norm_svm(Z, signs, C)
+        assert np.array_equal(w != 0, machine.support_)
+        assert_same_value(machine, Z, signs, w, value)
+        ours = machine.coef_[0] * machine.scale_
+        assert np.allclose(ours, w, rtol=1e-3, atol=1e-4)
+        sizes.append(machine.n_selected_)
+    assert min(sizes) == 0 and len(set(sizes)) > 5
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_it_is_its_literal_statement_on_real_data(name):
+    X, y = load(name, return_X_y=True)
+    Z, signs = scaled(X, y)
+    for C in (0.3, 1, 10):
+        machine = quiet(ZeroNormSVM(C=C, start="identity", refit=False), X, y)
+        w, b, value, _ = zero_norm_svm(Z, signs, C)
+        varies = X.std(axis=0) > 0
+        assert np.array_equal(w != 0, machine.support_[varies])
+        assert_same_value(machine, Z, signs, w, value)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_so_many_features_as_in_the_literal_statement(size):
+    for seed in range(12):
+        X, y = make_instance(seed)
+        machine = ZeroNormSVM(C=0.3, start="identity", refit=False, n_features=size)
+        quiet(machine, X, y)
+        w, *_ = zero_norm_svm(*scaled(X, y), 0.3, n_features=size)
+        assert machine.n_selected_ == size
+        assert np.array_equal(w != 0, machine.support_)
+        assert np.allclose(machine.coef_[0] * machine.scale_, w, rtol=1e-2, atol=1e-3)
+
+
+def test_more_features_than_rows():
+    X, y = make_wide(40, 600)
+    machine = ZeroNormSVM(C=10, start="identity", refit=False).fit(X, y)
+    w, _, value, _ = zero_norm_svm(*scaled(X, y), 10)
+    assert np.array_equal(w != 0, machine.support_) and 1 <= machine.n_selected_ < 20
+    assert_same_value(machine, *scaled(X, y), w, value)
+    found = ZeroNormSVM().fit(X, y)
+    assert 1 <= found.n_selected_ <= 6 and np.isclose(found.objective_, wanted(found, X, y))
+
+
+# ---------------------------------------------------------------- other penalties
+
+
+def test_two_is_one_support_vector_machine():
+    for seed in range(10):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        C = PRICES[seed % 5]
+        for start in ("large_C", "identity"):
+            machine = quiet(ZeroNormSVM(C=C, p=2, start=start, refit=False), X, y)
+            w, b = cp.Variable(Z.shape[1]), cp.Variable()
+            loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z @ w + b)))
+            best = cp.Problem(cp.Minimize(cp.sum_squares(w) + C * loss)).solve(solver=cp.CLARABEL)
+            assert np.isclose(machine.result_.objective, best, rtol=1e-6)
+            ours = machine.coef_[0] * machine.scale_
+            assert np.isclose(ours @ ours + C * least_loss(Z, signs, ours), best, rtol=1e-6)
+            assert machine.n_iter_ == 1 and machine.result_.counts["quadratic program"] == 1
+
+
+def test_infinity_is_one_linear_program():
+    for seed in range(15):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        C = PRICES[seed % 5]
+        machine = quiet(ZeroNormSVM(C=C, p=np.inf, refit=False), X, y)
+        w, b = cp.Variable(Z.shape[1]), cp.Variable()
+        loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z @ w + b)))
+        best = cp.Problem(cp.Minimize(cp.norm_inf(w) + C * loss)).solve(solver=cp.CLARABEL)
+        ours = machine.coef_[0] * machine.scale_
+        assert np.isclose(machine.result_.objective, best, rtol=1e-6)
+        assert np.isclose(abs(ours).max() + C * least_loss(Z, signs, ours), best, rtol=1e-6)
+        assert machine.result_.duality_gap <= 1e-6 and machine.n_iter_ == 1
+
+
+def test_one_is_twice_the_one_norm():
+    """The penalty is convex, so that the steps reach the optimum from anywhere."""
+    for seed in range(10):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        known = quiet(L1SVM(C=2.0 * len(y) / 2, refit=False), X, y).objective_ * 2
+        for start in ("large_C", "identity"):
+            machine = ZeroNormSVM(C=2.0, p=1.0, start=start, refit=False, max_iter=1000)
+            quiet(machine, X, y)
+            w = machine.coef_[0] * machine.scale_
+            value = 2 * abs(w).sum() + 2.0 * least_loss(Z, signs, w)
+            assert np.isclose(value, known, rtol=1e-7)
+
+
+def test_small_powers_come_near_the_logarithm():
+    X, y = make_instance(8)
+    machine = quiet(ZeroNormSVM(C=2, start="identity", refit=False), X, y)
+    near = quiet(ZeroNormSVM(C=2, p=1e-4, start="identity", refit=False), X, y)
+    assert machine.n_selected_ > 1 and np.array_equal(machine.support_, near.support_)
+    assert np.allclose(machine.coef_, near.coef_, rtol=1e-2, atol=1e-3)
+
+
+# ---------------------------------------------------------------- how far from exact
+
+
+def test_the_losses_of_the_enumeration_are_least():
+    for seed in range(8):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        chosen = np.arange(0, Z.shape[1], 2)
+        w, b = cp.Variable(len(chosen)), cp.Variable()
+        loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z[:, chosen] @ w + b)))
+        best = cp.Problem(cp.Minimize(loss)).solve(solver=cp.CLARABEL)
+        assert np.isclose(Losses(Z, signs)(chosen)[0], best, rtol=1e-6, atol=1e-6)
+
+
+def test_distance_from_the_exact_optimum():
+    seeds, hits, excess = range(30), {}, {}
+    for seed in seeds:
+        X, y = make_instance(seed)
+        C = [0.1, 0.3, 1.0][seed % 3]
+        found = {}
+        for start in ("large_C", "identity"):
+            for refit in (True, False):
+                machine = quiet(ZeroNormSVM(C=C, start=start, refit=refit), X, y)
+                found[start, refit] = machine.objective_
+                assert np.isclose(machine.objective_, wanted(machine, X, y), rtol=1e-9)
+        best, _ = exact(seed, C)
+        for way, value in found.items():
+            assert value >= best * (1 - 1e-7)
+            hits[way] = hits.get(way, 0) + (value <= best * (1 + 1e-6))
+            excess[way] = excess.get(way, 0) + (value / best - 1) / len(seeds)
+    print({way: (hits[way], round(excess[way], 4)) for way in hits})
+    # plain steps pay for unrefitted weights, and for features that save less than 2
+    assert hits["large_C", True] >= 20 and excess["large_C", True] < 0.03
+    assert hits["identity", True] >= 15 and excess["identity", True] < 0.05
+    for start in ("large_C", "identity"):
+        assert hits[start, False] <= hits[start, True] and excess[start, False] > 0.1
+
+
+def test_the_steps_leave_an_exact_optimum():
+    """Proposition 1 equates values at a fixed point, not the problems."""
+    left = 0
+    for seed in range(6):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        best, losses = exact(seed, 0.3)
+        values = {s: np.count_nonzero(w) + 0.3 * loss for s, (loss, w) in losses.known.items()}
+        features = min(values, key=values.get)
+        assert np.isclose(values[features], best)
+        w = losses(features)[1]
+        run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
+        run.floor = 1e-6 * abs(w).max()
+        run.visited.append((0.3, w))
+        run.go_on([0.3], 1e-6, 100)
+        end = run.visited[-1][1]
+        left += np.count_nonzero(end) < np.count_nonzero(w)
+        assert np.count_nonzero(end) + 0.3 * least_loss(Z, signs, end) > best
+    assert left >= 1
+
+
+# ---------------------------------------------------------------- refit
+
+
+def test_the_refit_is_the_best_machine_of_its_support():
+    for seed in range(15):
+        X, y = make_instance(seed)
+        machine = quiet(ZeroNormSVM(C=0.3), X, y)
+        Z, signs = scaled(X, y)
+        chosen = np.flatnonzero(machine.support_)
+        loss = Losses(Z, signs)(chosen)[0]
+        assert np.isclose(machine.objective_, len(chosen) + 0.3 * loss, rtol=1e-8)
+        for j in chosen:
+            less = len(chosen) - 1 + 0.3 * Losses(Z, signs)(np.setdiff1d(chosen, [j]))[0]
+            assert less >= machine.objective_ * (1 - 1e-9)
+
+
+def test_where_rows_can_be_separated_the_margin_is_the_widest():
+    X, y = make_wide(40, 600)
+    machine = ZeroNormSVM().fit(X, y)
+    chosen, signs = machine.support_, 2 * y - 1
+    assert machine.objective_ == machine.n_selected_
+    Z = scaled(X, y)[0][:, chosen]
+    w, b = cp.Variable(chosen.sum()), cp.Variable()
+    hard = [cp.multiply(signs, Z @ w + b) >= 1]
+    best = cp.Problem(cp.Minimize(cp.sum_squares(w)), hard).solve(solver=cp.CLARABEL)
+    ours = (machine.coef_[0] * machine.scale_)[chosen]
+    assert np.isclose(ours @ ours, best, rtol=1e-5)
+    assert (signs * machine.decision_function(X)).min() >= 1 - 1e-9
+
+
+@pytest.mark.parametrize("start", ["large_C", "identity"])
+@pytest.mark.parametrize("refit", [True, False])
+def test_exactly_so_many_features(refit, start):
+    for name, sizes in {"sonar": (1, 2, 7, 59), "wisconsin": (1, 2, 9), "wdbc": (3, 10)}.items():
+        X, y = load(name, return_X_y=True)
+        for size in sizes:
+            machine = ZeroNormSVM(n_features=size, refit=refit, start=start).fit(X, y)
+            assert machine.n_selected_ == size
+            assert np.isclose(machine.objective_, wanted(machine, X, y), rtol=1e-9)
+    X, y = make_wide(40, 600)
+    for size in (1, 5, 20, 100):
+        machine = ZeroNormSVM(C=10, n_features=size, refit=refit, start=start).fit(X, y)
+        assert machine.n_selected_ == size
+        assert machine.score(X, y) > (0.9 if size >= 5 else 0.6)
+
+
+def test_features_are_exchanged_as_long_as_that_lowers_the_loss(monkeypatch):
+    """Of 30 pairs of features most are then the best of all pairs."""
+    best = before = 0
+    for seed in range(30):
+        X, y = make_instance(seed)
+        Z, signs = scaled(X, y)
+        pairs, losses = itertools.combinations(range(Z.shape[1]), 2), Losses(Z, signs)
+        least = min(losses(pair)[0] for pair in pairs)
+        found = ZeroNormSVM(C=1, n_features=2).fit(X, y).objective_ - 2
+        with monkeypatch.context() as patch:
+            patch.setattr(em, "EXCHANGED", 0)
+            without = ZeroNormSVM(C=1, n_features=2).fit(X, y).objective_ - 2
+        assert least - 1e-7 <= found <= without + 1e-7
+        best, before = best + (found <= least + 1e-7), before + (without <= least + 1e-7)
+    assert best >= 25 and best > before
+
+
+def test_of_sets_without_losses_that_of_the_widest_margin_is_taken(monkeypatch):
+    """Which of them has the least by rounding is chance."""
+    for seed in range(5):
+        X, y = make_wide(40, 300, seed=seed)
+        met = {}
+        true = em.Unpenalized.widest
+
+        def widest(program, candidate, chosen, true=true, met=met):
+            weights = true(program, candidate, chosen)
+            met[tuple(chosen)] = np.linalg.norm(weights)
+            return weights
+
+        with monkeypatch.context() as patch:
+            patch.setattr(em.Unpenalized, "widest", widest)
+            machine = ZeroNormSVM(n_features=15).fit(X, y)
+        assert machine.objective_ == machine.n_selected_ == 15 and len(met) > 3
+        norm = np.linalg.norm(machine.coef_ * machine.scale_)
+        assert np.isclose(norm, min(met.values()), rtol=1e-9)
+        assert min(met, key=met.get) == tuple(np.flatnonzero(machine.support_))
+        # one of the sets met is that of the weights as they end
+        ends = ZeroNormSVM(n_features=15, refit=False).fit(X, y).support_
+        assert norm <= met[tuple(np.flatnonzero(ends))]
+
+
+def test_the_price_is_lowered_until_few_enough_are_left():
+    X, y = load("sonar", return_X_y=True)
+    for refit in (True, False):
+        machine = ZeroNormSVM(C=10, n_features=2, refit=refit).fit(X, y)
+        last = machine.result_.steps[-1]
+        assert last.stage >= len(reweighting.DESCENT) and 2 <= last.n_selected <= 5
+    assert ZeroNormSVM(C=10, n_features=2).fit(X, y).score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 2, np.inf])
+def test_so_many_features_of_other_penalties(p):
+    X, y = load("wdbc", return_X_y=True)
+    for refit in (True, False):
+        machine = ZeroNormSVM(p=p, n_features=4, refit=refit).fit(X, y)
+        assert machine.n_selected_ == 4 and machine.score(X, y) > 0.75
+
+
+# ---------------------------------------------------------------- none, and all
+
+
+@pytest.mark.parametrize("start", ["large_C", "identity"])
+def test_a_small_price_selects_nothing_and_says_so(start):
+    for name in SETS:
+        X, y = load(name, return_X_y=True)
+        X = X[:, X.std(axis=0) > 0]
+        share = np.bincount(y)
+        with pytest.warns(SelectionWarning, match="C=1e-05 is too small.*pass a larger C") as seen:
+            machine = ZeroNormSVM(C=1e-5, start=start).fit(X, y)
+        assert not machine.coef_.any() and machine.n_selected_ == 0
+        assert np.isclose(machine.objective_, 2e-5 * share.min())
+        assert (machine.predict(X) == share.argmax()).all()
+        named = re.search(r"of (\d+) features, does from C=([\d.e+-]+)", str(seen[0].message))
+        if named:
+            price = float(named[2])
+            more = quiet(ZeroNormSVM(C=price * 1.01), X, y)
+            assert more.n_selected_ >= 1 or more.objective_ <= 2 * price * 1.01 * share.min()
+        with pytest.warns(SelectionWarning, match="weights have gone to zero.*refit=True"):
+            machine = ZeroNormSVM(C=1e-5, start=start, refit=False).fit(X, y)
+        assert not machine.coef_.any() and machine.result_.status == "converged"
+        assert ('start="large_C"' in str(seen[0].message)) == (start == "identity")
+
+
+def test_the_price_that_is_named_pays():
+    """It is the size of some set over what this saves of the losses."""
+    sizes = []
+    for seed in range(10):
+        X, y = make_instance(seed)
+        with pytest.warns(SelectionWarning, match="does from C=") as seen:
+            ZeroNormSVM(C=1e-3).fit(X, y)
+        assert seen[0].filename == __file__
+        named = re.search(r"of (\d+) features, does from C=([\d.e+-]+)", str(seen[0].message))
+        size, price = int(named[1]), float(named[2])
+        losses = Losses(*scaled(X, y))
+        nothing = losses(())[0]
+        if size <= 2:
+            sets = itertools.combinations(range(X.shape[1]), size)
+            saved = np.array([nothing - losses(s)[0] for s in sets])
+            assert np.isclose(size / saved[saved > 1e-9], price, rtol=1e-3).any()
+        sizes.append(size)
+    assert 1 <= min(sizes) <= 2
+
+
+def test_where_nothing_is_dropped_it_says_so():
+    X, y = load("pima", return_X_y=True)
+    with pytest.warns(SelectionWarning, match="none of 8 features is dropped at C=100; .*smaller"):
+        assert ZeroNormSVM(C=100).fit(X, y).n_selected_ == 8
+    for start in ("large_C", "identity"):
+        with pytest.warns(SelectionWarning, match="none of 8.*smaller C, refit=True or n_feat"):
+            ZeroNormSVM(C=100, refit=False, start=start).fit(X, y)
+    with pytest.warns(SelectionWarning, match="none of 8.*smaller C, p=0"):
+        ZeroNormSVM(p=2, refit=False).fit(X, y)
+
+
+def test_where_no_line_gains_no_price_selects():
+    X, y = np.array([[0.0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
+    for start in ("large_C", "identity"):
+        for refit in (True, False):
+            with pytest.warns(
+                SelectionWarning, match="no feature is selected: no weights, at any C"
+            ):
+                machine = ZeroNormSVM(C=1000, start=start, refit=refit).fit(X, y)
+            assert not machine.coef_.any() and np.isclose(machine.objective_, 4000)
+
+
+# ---------------------------------------------------------------- other data
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("start", ["large_C", "identity"])
+def test_units_order_and_labels_do_not_matter(start, refit):
+    for seed in range(8):
+        X, y = make_instance(seed)
+        rng = np.random.default_rng(seed)
+        model = ZeroNormSVM(C=0.5, refit=refit, start=start)
+        machine = quiet(clone(model), X, y)
+        close = dict(rtol=1e-3, atol=1e-4 * abs(machine.coef_).max())
+        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+        moved = quiet(clone(model), X[rows], y[rows])
+        assert np.array_equal(moved.coef_, machine.coef_)
+        assert np.array_equal(moved.intercept_, machine.intercept_)
+        moved = quiet(clone(model), X[:, columns], y)
+        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-5)
+        assert np.allclose(moved.coef_[0], machine.coef_[0][columns], **close)
+        unit, shift = 10 ** rng.uniform(-2, 2, X.shape[1]), rng.normal(size=X.shape[1])
+        other = quiet(clone(model), (X + shift) * unit, y)
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-5)
+        assert np.allclose(other.coef_ * unit, machine.coef_, **close)
+        swapped = quiet(clone(model), X, 1 - y)
+        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-5)
+        assert np.allclose(swapped.coef_, -machine.coef_, **close)
+        scores = machine.decision_function(X)
+        assert np.allclose(
+            swapped.decision_function(X), -scores, rtol=1e-3, atol=1e-3 * abs(scores).max()
+        )
+
+
+@pytest.mark.parametrize("options", [{}, {"start": "identity"}, {"n_features": 8}], ids=str)
+def test_where_rows_can_be_separated_the_order_of_columns_does_not_matter(options):
+    """Many sets have no loss but for rounding, which is another in another order."""
+    for seed in range(12):
+        X, y = make_wide(40, 120, seed=seed)
+        columns = np.random.default_rng(seed).permutation(X.shape[1])
+        machine = ZeroNormSVM(C=2, **options).fit(X, y)
+        moved = ZeroNormSVM(C=2, **options).fit(X[:, columns], y)
+        assert machine.objective_ == machine.n_selected_
+        assert np.array_equal(moved.support_, machine.support_[columns])
+
+
+def test_units_matter_where_they_are_not_scaled():
+    X, y = load("pima", return_X_y=True)
+    grown = X * np.where(np.arange(8) == 3, 1000.0, 1)
+    for p in (0.0, 1.0):
+        model = ZeroNormSVM(C=1, p=p, scale=False, start="identity", refit=False)
+        machine, other = quiet(clone(model), X, y), quiet(clone(model), grown, y)
+        assert (machine.scale_ == 1).all()
+        # without a floor, the first machine alone would differ where p is 0
+        first, second = (m.result_.steps[0].objective for m in (machine, other))
+        assert not np.isclose(first, second, rtol=1e-6)
+        model.set_params(scale=True)
+        machine, other = quiet(clone(model), X, y), quiet(clone(model), grown, y)
+        assert np.isclose(machine.result_.objective, other.result_.objective, rtol=1e-6)
+        assert np.array_equal(machine.support_, other.support_)
+
+
+def test_without_units_the_numbers_are_taken_as_they_are():
+    for seed in range(6):
+        X, y = make_instance(seed)
+        machine = ZeroNormSVM(C=0.5, scale=False, start="identity", refit=False)
+        quiet(machine, X, y)
+        w, *_, value, _ = zero_norm_svm(X, 2.0 * y - 1, 0.5)
+        assert np.array_equal(w != 0, machine.support_)
+        assert np.isclose(machine.result_.objective, value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_weight_is_a_number_of_rows(refit):
+    rng = np.random.default_rng(1)
+    for seed in range(8):
+        X, y = make_instance(seed)
+        weights = rng.integers(0, 4, len(y))
+        model = ZeroNormSVM(C=0.3, refit=refit)
+        weighted = quiet(clone(model), X, y, sample_weight=weights)
+        repeated = quiet(clone(model), np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        assert np.array_equal(weighted.coef_, repeated.coef_)
+        assert np.array_equal(weighted.intercept_, repeated.intercept_)
+        assert np.isclose(weighted.objective_, wanted(weighted, X, y, weights), rtol=1e-9)
+        plain = quiet(clone(model), X, y)
+        one = quiet(clone(model), X, y, sample_weight=1.0)
+        assert np.array_equal(one.coef_, plain.coef_)
+        # all rows twice are one row at twice the price
+        double = quiet(clone(model), X, y, sample_weight=2.0)
+        dear = quiet(clone(model).set_params(C=0.6), X, y)
+        assert np.isclose(double.objective_, dear.objective_, rtol=1e-6)
+
+
+def test_equal_rows_are_merged_whichever_columns_differ():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (60, 12)).astype(float)
+    y, ones = rng.integers(0, 2, 60), np.ones(60)
+    for n_equal in (None, 0, 4, 11):
+        table = X.copy() if n_equal is not None else rng.normal(size=X.shape)
+        table[:, len(X[0]) - (n_equal or 0) :] = 7.0
+        rows, positive, weights = merged(table, y == 1, ones)
+        known = np.unique(np.column_stack([table, y]), axis=0, return_counts=True)
+        assert weights.sum() == 60 and len(rows) == len(known[0])
+        found = np.column_stack([rows, positive, weights])
+        again = np.column_stack(known)
+        assert np.array_equal(found[np.lexsort(found.T)], again[np.lexsort(again.T)])
+        assert all(map(np.array_equal, (rows, positive, weights), distinct(table, y == 1, ones)))
+        order = rng.permutation(60)
+        moved = merged(table[order], (y == 1)[order], ones)
+        assert all(map(np.array_equal, moved, (rows, positive, weights)))
+
+
+def test_constant_columns_are_named_and_left_out():
+    X, y = load("wdbc", return_X_y=True, as_frame=True)
+    machine = ZeroNormSVM(C=0.3).fit(X, y)
+    X = X.assign(dull=7.0, rounded=0.1 + 1e-17)
+    with pytest.warns(SelectionWarning, match="there are 2: dull, rounded"):
+        more = ZeroNormSVM(C=0.3).fit(X, y)
+    assert np.allclose(more.coef_[0, :-2], machine.coef_[0])
+    assert not more.support_[-2:].any()
+    for options in ({}, {"refit": False}, {"start": "identity"}, {"p": 2}, {"p": np.inf}):
+        with pytest.warns(SelectionWarning, match="constant") as caught:
+            nothing = ZeroNormSVM(**options).fit(np.ones((5, 2)), [0, 1, 1, 1, 0])
+        assert len(caught) == 1
+        assert (nothing.predict(np.zeros((3, 2))) == 1).all()
+        assert nothing.objective_ == 4 and nothing.n_iter_ == 0
+
+
+def test_fewer_features_than_asked_for():
+    X, y = load("pima", return_X_y=True)
+    with pytest.warns(SelectionWarning, match="n_features=9, but only 8 vary; 8 are returned"):
+        assert ZeroNormSVM(n_features=9).fit(X, y).n_selected_ == 8
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.eye(3), -np.eye(3)])
+    X = np.hstack([X, np.tile([[1.0], [-1]], (3, 1)) * rng.normal(size=1)])
+    with pytest.warns(SelectionWarning, match="n_features=4, but only"):
+        found = ZeroNormSVM(n_features=4, refit=False).fit(
+            np.array([[1.0, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 1], [1, 1, 0, 0]] * 2)
+            + np.array([[0, 0, 1, 0]] * 4 + [[0, 0, 0, 0]] * 4),
+            [0, 1, 0, 1] * 2,
+        )
+    assert found.n_selected_ < 4
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_where_no_machine_has_so_many_the_most_are_returned(refit):
+    for seed in range(8):
+        X = np.random.default_rng(seed).integers(0, 3, (40, 8)).astype(float)
+        y = (X[:, 0] > 0).astype(int)
+        with pytest.warns(SelectionWarning, match="n_features=3, but only . have a weight in the"):
+            machine = ZeroNormSVM(n_features=3, refit=refit).fit(X, y)
+        assert 1 <= machine.n_selected_ < 3 and machine.support_[0]
+        assert machine.score(X, y) == 1
+
+
+def test_a_heavy_class_leaves_no_weight_to_rounding():
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(60, 2))
+        X[:3] *= 0.1
+        y = np.append(np.ones(3, dtype=int), np.zeros(57, dtype=int))
+        assert np.isclose(Losses(*scaled(X, y))((0, 1))[0], 6)
+        for options in ({}, {"refit": False}, {"start": "identity", "refit": False}):
+            for size, words in ((None, "no feature is selected: no"), (1, "n_features=1, but no")):
+                with pytest.warns(SelectionWarning, match=words + " weights, at any C"):
+                    machine = ZeroNormSVM(C=10, n_features=size, **options).fit(X, y)
+                assert machine.n_selected_ == 0 and np.isclose(machine.objective_, 60)
+
+
+def test_a_refit_that_gains_nothing_has_no_weight():
+    """As that of `SVMRanking`, which is of least norm."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(16, 5)), np.arange(16) % 4 == 0
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            machine = ZeroNormSVM(C=16, n_features=1).fit(X, y)
+        if np.isclose(machine.objective_ - machine.n_selected_, 16 * 8, rtol=1e-9):
+            assert machine.n_selected_ == 0
+            assert "refit has a weight for 0 of them, and refit=False for 1" in str(
+                caught[0].message
+            ) or "at any C" in str(caught[0].message)
+            found += 1
+        else:
+            assert machine.n_selected_ == 1 and not caught
+    assert found >= 1
+
+
+def test_no_price_above_the_largest_is_asked_for():
+    X, y = make_instance(0)
+    for C, asked in ((1e6, False), (1e5, True)):
+        with pytest.warns(SelectionWarning, match="is too small.*n_features=") as seen:
+            ZeroNormSVM(C=C).fit(X, y, sample_weight=1e-12)
+        assert ("a larger C" in str(seen[0].message)) == asked
+
+
+def test_one_informative_feature_is_found():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 30))
+    X[:, 17] += 6 * y
+    for options in ({}, {"start": "identity"}, {"n_features": 1}):
+        machine = ZeroNormSVM(C=0.3, **options).fit(X, y)
+        assert np.flatnonzero(machine.support_).tolist() == [17]
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_two_rows_are_enough(refit):
+    machine = quiet(ZeroNormSVM(C=100, refit=refit), [[1.0, 5.0], [3.0, 5.5]], ["a", "b"])
+    assert machine.scale_.tolist() == [2, 0.5]
+    assert machine.predict([[1.0, 5.0], [3.0, 5.5]]).tolist() == ["a", "b"]
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_degenerate_data_too(seed):
+    """Few values, equal rows and columns, ties of all kinds, more features than rows."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_features = rng.integers(2, 20), rng.integers(1, 12)
+    X = rng.integers(-1, 2, (n_rows, n_features)).astype(float)
+    X = np.hstack([X, X[:, : n_features // 2]])
+    y = rng.permutation(np.append([0, 1], rng.integers(0, 2, n_rows - 2)))
+    machine = ZeroNormSVM(
+        C=float(10 ** rng.uniform(-2, 4)),
+        p=[0.0, 0.0, 0.0, 0.5, 1.0, 1.5, 2.0, np.inf][rng.integers(8)],
+        start=["large_C", "identity"][rng.integers(2)],
+        refit=bool(rng.integers(2)),
+        scale=bool(rng.integers(2)),
+        n_features=[None, None, 1, 2][rng.integers(4)],
+        max_iter=1000,
+    )
+    quiet(machine, X, y)
+    assert np.isclose(machine.objective_, wanted(machine, X, y), rtol=1e-7, atol=1e-9)
+    assert machine.result_.status in ("solved", "converged")
+    assert machine.result_.duality_gap <= 1e-6
+    if machine.n_features is not None:
+        assert machine.n_selected_ <= machine.n_features
+    elif machine.refit:
+        # never worse than the machine without features
+        nothing = 2 * machine.C * min(np.bincount(y))
+        assert machine.objective_ <= nothing * (1 + 1e-9)
+
+
+# ---------------------------------------------------------------- what is refused, and said
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
+def test_bad_data_is_refused_in_words(arguments, error, message):
+    model = quiet(ZeroNormSVM(), GOOD, LABELS)
+    with pytest.raises(error, match=message):
+        model.fit(*arguments)
+    with pytest.raises(NotFittedError):
+        model.predict(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"C": 0}, ValueError, "C=0; pass a number from 0 to 1e+06, 0 excluded"),
+        ({"C": 1e7}, ValueError, "C=10000000.0; pass"),
+        ({"C": "1"}, TypeError, "C='1' is str"),
+        ({"p": -0.1}, ValueError, "p=-0.1; pass a number from 0 to 2"),
+        ({"p": 2.1}, ValueError, "p=2.1; pass a number from 0 to 2"),
+        ({"p": -np.inf}, ValueError, "p=-inf; pass"),
+        ({"p": None}, TypeError, "p=None is NoneType"),
+        ({"n_features": 0}, ValueError, "n_features=0; pass"),
+        ({"n_features": 1.5}, ValueError, "n_features=1.5; pass a whole number"),
+        ({"start": "small"}, ValueError, 'start=\'small\'; pass "large_C" or "identity"'),
+        ({"refit": 1}, TypeError, "refit=1; pass True or False"),
+        ({"tol": -1}, ValueError, "tol=-1; pass"),
+        ({"max_iter": 0}, ValueError, "max_iter=0; pass"),
+        ({"scale": "no"}, TypeError, "scale='no'; pass True or False"),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range_are_refused_in_words(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        ZeroNormSVM(**options).fit(GOOD, LABELS)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_parameters_at_the_ends_are_taken(refit):
+    for C in (1e6, 10**6, np.float32(1), np.int64(3)):
+        for p in (0, 2, np.inf, np.float32(0.5)):
+            machine = ZeroNormSVM(C=C, p=p, scale=np.bool_(False), refit=refit)
+            assert quiet(machine, GOOD, LABELS).n_selected_ >= 1
+    assert quiet(ZeroNormSVM(C=1e-300, refit=refit), GOOD, LABELS).n_selected_ == 0
+
+
+def test_too_few_steps_are_said():
+    X, y = load("sonar", return_X_y=True)
+    for start in ("large_C", "identity"):
+        with pytest.warns(ConvergenceWarning, match="not converged in 2 steps.*raise") as caught:
+            machine = ZeroNormSVM(max_iter=2, start=start).fit(X, y)
+        assert len(caught) == 1 and machine.result_.status == "max_iter"
+
+
+def test_a_step_that_is_not_verified_is_not_taken(monkeypatch):
+    X, y = load("wdbc", return_X_y=True)
+    true, calls = SoftMargin.solve, []
+
+    def solve(self, *args, **kwargs):
+        calls.append(0)
+        if len(calls) > 5:
+            raise SubproblemError("no answer")
+        return true(self, *args, **kwargs)
+
+    monkeypatch.setattr(SoftMargin, "solve", solve)
+    with pytest.warns(ConvergenceWarning, match="not solved to verified accuracy.*no answer"):
+        machine = ZeroNormSVM(start="identity", refit=False).fit(X, y)
+    assert machine.result_.status == "stalled" and machine.n_iter_ == 5
+    assert np.isclose(machine.objective_, wanted(machine, X, y))
+    calls.extend([0] * 10)
+    with pytest.raises(SubproblemError, match="no answer"):
+        ZeroNormSVM(start="identity").fit(X, y)
+
+
+def test_a_refit_that_is_not_verified_is_none(monkeypatch):
+    X, y = load("pima", return_X_y=True)
+    for what, part in (("columns", 0.999), ("duals", 1.01)):
+        with pytest.MonkeyPatch.context() as patch:
+            true = getattr(hinge.DualModel, what)
+            patch.setattr(hinge.DualModel, what, lambda m, true=true, part=part: part * true(m))
+            with pytest.raises(SubproblemError, match="refit was not solved: duality gap.*refit=F"):
+                ZeroNormSVM(C=0.3).fit(X, y)
+
+
+def test_a_large_price_that_is_not_solved_is_passed_over(monkeypatch):
+    X, y = load("wdbc", return_X_y=True)
+    true = SoftMargin.solve
+
+    def solve(self, sizes, C, **kwargs):
+        if C > 100:
+            raise SubproblemError("no answer")
+        return true(self, sizes, C, **kwargs)
+
+    monkeypatch.setattr(SoftMargin, "solve", solve)
+    machine = ZeroNormSVM(refit=False).fit(X, y)
+    assert machine.result_.status == "converged"
+    assert machine.result_.steps[-1].stage == sum(C <= 100 for C in reweighting.DESCENT) - 1
+
+
+def test_results_are_plain_data():
+    X, y = load("wdbc", return_X_y=True)
+    for options in ({}, {"start": "identity"}, {"p": 2}, {"p": np.inf}, {"n_features": 3}):
+        machine = quiet(ZeroNormSVM(**options), X, y)
+        result = machine.result_
+        assert type(result.objective) is float and type(machine.objective_) is float
+        assert type(result.duality_gap) is float and 0 <= result.duality_gap <= 1e-6
+        assert all(type(count) is int for count in result.counts.values())
+        assert type(machine.n_iter_) is int
+        # of the search, or of a run alone
+        assert result.counts["linear program"] >= 1 or options.get("p") == np.inf
+        if "p" not in options:
+            assert result.counts["quadratic program"] >= machine.n_iter_ >= 5
+            taken = [step.objective for step in result.steps]
+            assert np.isclose(result.objective, min(s for s in taken[-1:]), rtol=1e-7)
+
+
+def test_steps_start_from_the_last():
+    """Without that, each would take a dozen interior points."""
+    X, y = load("sonar", return_X_y=True)
+    counts = ZeroNormSVM(start="identity", refit=False).fit(X, y).result_.counts
+    assert counts["quadratic program"] >= 20
+    assert counts["interior point"] <= 2 * counts["quadratic program"]
+
+
+def test_copies_names_and_frames():
+    X, y = load("wdbc", return_X_y=True, as_frame=True)
+    words = np.where(y == 1, "benign", "malignant")
+    machine = ZeroNormSVM(C=0.3).fit(X, words)
+    assert machine.classes_.tolist() == ["benign", "malignant"]
+    assert machine.score(X, words) > 0.95
+    assert list(machine.get_feature_names_out()) == list(X.columns[machine.support_])
+    out = machine.set_output(transform="pandas").transform(X)
+    pd.testing.assert_frame_equal(out, X.loc[:, machine.support_])
+    thawed = pickle.loads(pickle.dumps(machine))
+    assert np.array_equal(thawed.decision_function(X), machine.decision_function(X))
+    assert thawed.result_ == machine.result_
+    assert np.array_equal(clone(machine).fit(X, words).coef_, machine.coef_)
+
+
+def test_summary_names_the_objective_and_the_price():
+    X, y = load("wdbc", return_X_y=True)
+    machine = ZeroNormSVM(C=0.25).fit(X, y)
+    lines = machine.summary().splitlines()
+    assert lines[0] == f"ZeroNormSVM: {machine.n_selected_} of 30 features"
+    assert f"{machine.objective_:.6g} at C=0.25" in lines[1]
+    assert "no promise for new data" in lines[2]
+    assert len(lines) == 5 + machine.n_selected_
+
+
+# some checks fit rows that have nothing to do with their labels, or so few columns that all stay
+@pytest.mark.filterwarnings("ignore::fsnotes.errors.SelectionWarning")
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@parametrize_with_checks(
+    [
+        ZeroNormSVM(start="identity"),
+        ZeroNormSVM(C=10.0, refit=False, scale=False),
+        ZeroNormSVM(p=np.inf),
+    ]
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)

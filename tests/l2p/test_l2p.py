@@ -1,0 +1,860 @@
+"""Direct sparsity: exact steps, descent, margins that hold, and what the published steps do."""
+
+import dataclasses
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import quiet
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import qr
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from fsnotes import DSO, l2p, literal, load
+from fsnotes.core.mm import majorize_minimize, stages
+from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError
+from fsnotes.l2p import Alternation, Elimination, JointMachine, JointSteps, Rows
+from fsnotes.solvers.nonneg import MultiplierPrograms
+
+
+def wide(seed, N=12, n=30, K=3):
+    """Rows that a plane separates, whichever their classes: columns are more."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(N) % K
+    X = rng.standard_normal((N, n)) * rng.uniform(0.5, 2, n)
+    X[:, :K] += 1.5 * (y[:, None] == np.arange(K))
+    return X, y
+
+
+def tall(seed, N=40, n=6, K=3, apart=1.0):
+    rng = np.random.default_rng([seed, 5])
+    y = np.arange(N) % K
+    X = rng.standard_normal((N, n)) * rng.uniform(0.5, 2, n)
+    X[:, :K] += apart * (y[:, None] == np.arange(K))
+    return X, y
+
+
+def rows_of(X, y, shares=None):
+    """Rows as they are."""
+    return Rows(X, y, np.ones(len(X)) if shares is None else shares, y.max() + 1)
+
+
+def signs_of(machine, y):
+    return np.where(np.asarray(y)[:, None] == machine.classes_, 1.0, -1.0)
+
+
+def both(machine):
+    """One column of weights, and one offset, for each class."""
+    if len(machine.classes_) > 2:
+        return machine.coef_.T, machine.intercept_
+    return (
+        np.hstack([-machine.coef_.T, machine.coef_.T]),
+        np.append(-machine.intercept_, machine.intercept_),
+    )
+
+
+def margins(machine, X, y):
+    W, b = both(machine)
+    return signs_of(machine, y) * (X @ W + b)
+
+
+def middle(X, y, weights=None):
+    weights = np.ones(len(y)) if weights is None else weights
+    return np.mean(
+        [np.average(X[y == c], axis=0, weights=weights[y == c]) for c in np.unique(y)], axis=0
+    )
+
+
+def worth(machine, X, y, weights=None):
+    """Objective of the coefficients, in the units that `scale` sets."""
+    W, b = both(machine)
+    weights = np.ones(len(y)) if weights is None else weights
+    center = middle(X, y, weights) if machine.scale else np.zeros(X.shape[1])
+    inside = np.vstack([W * machine.scale_[:, None], b + center @ W])
+    value = (np.linalg.norm(inside, axis=1) ** machine.p).sum()
+    if machine.C is not None:
+        lacks = np.maximum(0, 1 - margins(machine, X, y)) ** 2
+        value += machine.C * (weights @ lacks.sum(axis=1))
+    return value
+
+
+def smoothed(W, p, eps, C=None, lacks=0.0):
+    norms = np.sqrt((W**2).sum(axis=1))
+    value = ((norms**2 + eps**2) ** (p / 2) - eps**p).sum()
+    return value + (0 if C is None else C * lacks)
+
+
+# ---------------------------------------------------------------- one step
+
+
+@pytest.mark.parametrize("C", [None, 0.5, 30.0])
+def test_a_step_is_that_of_the_literal_program(C):
+    for seed in range(10):
+        rng = np.random.default_rng([seed, 1])
+        X, y = wide(seed) if seed % 2 else tall(seed, 24, 5, apart=20.0)
+        shares = rng.uniform(0.3, 3, len(X))
+        sizes = 10 ** rng.uniform(-2, 1, X.shape[1] + 1)
+        if seed % 3 == 0 and seed % 2:
+            sizes[rng.random(len(sizes)) < 0.3] = 0
+        p = rng.uniform(0.1, 1)
+        rows = rows_of(X, y, shares)
+        W = JointMachine(rows).solve(sizes, 0.0 if C is None else p / (2 * C))
+        wanted, value = literal.dso_step(rows.X, rows.signs, sizes, C, p, shares)
+        # the oracle's gap of 1e-9 leaves its weights the root of that
+        assert np.allclose(W, wanted, rtol=1e-4, atol=1e-4 * abs(wanted).max())
+        live = sizes > 0
+        assert not W[~live].any()
+        price = ((W[live] ** 2).sum(axis=1) / sizes[live]).sum()
+        if C is not None:
+            price = p / 2 * price + C * rows.loss(W)
+        assert np.isclose(price, value, rtol=1e-6)
+        if C is None:
+            assert rows.margins(W).min() >= 1 - 1e-12
+
+
+def test_the_tangent_touches_and_lies_above():
+    rng = np.random.default_rng(0)
+    rows = rows_of(*wide(0))
+    for p in (0.01, 0.5, 1.0):
+        step = JointSteps(JointMachine(rows), p, 2.0, 0.05, 1e-5)
+        W = rng.standard_normal((31, 3)) * rng.uniform(0, 1, (31, 1))
+        sizes = step.tangent(W)
+
+        def above(V, W=W, sizes=sizes, p=p, step=step):
+            squares = ((V**2).sum(axis=1) - (W**2).sum(axis=1)) / sizes
+            return step.value(W) + p / 2 * squares.sum() + 2 * (rows.loss(V) - rows.loss(W))
+
+        for size in (1e-6, 1e-2, 1.0, 10.0):
+            V = W + size * rng.standard_normal(W.shape)
+            assert step.value(V) <= above(V) * (1 + 1e-12)
+        V = W + 1e-7 * rng.standard_normal(W.shape)
+        assert np.isclose(step.value(V), above(V), rtol=1e-12)
+
+
+def test_shares_are_prices_of_rows():
+    X, y = tall(1, apart=0.3)
+    shares = np.arange(len(X)) % 3 + 1.0
+    rows, again = rows_of(X, y, shares), np.repeat(np.arange(len(X)), shares.astype(int))
+    sizes = np.linspace(0.5, 2, 7)
+    W = JointMachine(rows).solve(sizes, 0.2)
+    assert np.allclose(W, JointMachine(rows_of(X[again], y[again])).solve(sizes, 0.2), atol=1e-9)
+
+
+def test_a_margin_that_rounding_has_lost_is_no_machine(monkeypatch):
+    rows = rows_of(*wide(0))
+    machine = JointMachine(rows)
+    solve = machine.programs.solve
+
+    def poor(*args):
+        found = solve(*args)
+        found.weights[:] *= 0.9
+        return found
+
+    monkeypatch.setattr(machine.programs, "solve", poor)
+    with pytest.raises(SubproblemError, match="a margin is 0.9"):
+        machine.solve(np.ones(31))
+
+
+# ---------------------------------------------------------------- all steps
+
+
+@pytest.mark.parametrize("C", [None, 0.3, 10.0])
+def test_at_p_1_the_end_is_the_optimum_of_the_cone_program(C):
+    for seed in range(8):
+        X, y = wide(seed) if seed % 2 else tall(seed, 25, 5, apart=8.0)
+        if C is None and not seed % 2:
+            X, y = wide(seed, 14, 20, 4)
+        machine = quiet(DSO(p=1, C=C, scale=False, refit=False, tol=1e-7, max_iter=5000), X, y)
+        ones = np.hstack([X, np.ones((len(X), 1))])
+        _, value = literal.dso(ones, signs_of(machine, y), C)
+        assert np.isclose(machine.objective_, value, rtol=1e-5)
+        assert machine.objective_ >= value * (1 - 1e-7)
+
+
+@pytest.mark.parametrize(("p", "C"), [(1, None), (0.5, None), (0.1, 2.0), (0.9, 0.1), (1e-3, None)])
+def test_the_objective_never_rises_and_is_that_of_the_weights(p, C):
+    for seed in range(6):
+        X, y = wide(seed) if seed % 2 or C is None else tall(seed)
+        rows = rows_of(X, y)
+        machine, met = JointMachine(rows), []
+        start = machine.solve(np.ones(rows.X.shape[1]), 0.0 if C is None else p / (2 * C))
+        epsilons = 0.1, 1e-3, 1e-6
+        problems = [JointSteps(machine, p, C, eps, 1e-4) for eps in epsilons]
+        _, result = stages(
+            problems,
+            start,
+            tol=1e-5,
+            max_iter=300,
+            callback=lambda *pair, met=met: met.append(pair),
+        )
+        assert result.status == "converged" and len(met) == len(result.steps)
+        last = {}
+        for step, W in met:
+            lacks = np.maximum(0, 1 - rows.signs * (rows.X @ W)) ** 2
+            value = smoothed(W, p, epsilons[step.stage], C, lacks.sum())
+            assert np.isclose(step.objective, value, rtol=1e-9, atol=1e-12)
+            assert value <= last.get(step.stage, np.inf) * (1 + 2e-9)
+            last[step.stage] = value
+            assert step.n_selected == np.count_nonzero(W[:-1].any(axis=1))
+            if C is None:
+                assert lacks.max() < 1e-18
+
+
+def test_a_fit_records_its_steps():
+    X, y = load_wine(return_X_y=True)
+    machine = DSO(p=0.5).fit(X, y)
+    found = machine.result_
+    assert found.status == "converged" and machine.n_iter_ == len(found.steps) - 6
+    assert [step.stage for step in found.steps if step.change == np.inf] == list(range(6))
+    for before, after in zip(found.steps, found.steps[1:], strict=False):
+        if before.stage == after.stage:
+            assert after.objective <= before.objective * (1 + 2e-9)
+    assert set(found.counts) == {"factorisation", "exchange", "proximal step"}
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([None, 1e-3, 1.0, 1e3, 1e6]),
+    st.sampled_from([1e-3, 0.3, 0.9, 1.0]),
+    st.booleans(),
+)
+def test_any_fit_is_what_it_says(seed, C, p, scale):
+    rng = np.random.default_rng(seed)
+    K = int(rng.integers(2, 5))
+    N = int(rng.integers(max(4, K), 25))
+    X, y = (wide if rng.random() < 0.6 else tall)(seed, N, int(rng.integers(K, 40)), K)
+    kind = rng.integers(4)
+    if kind == 1:
+        X = X.round()
+    elif kind == 2:
+        X[:, -1] = X[:, 0]
+    elif kind == 3:
+        X = X @ np.diag(10 ** rng.uniform(-2, 2, X.shape[1]))
+    machine = DSO(p=p, C=C, scale=scale, refit=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        warnings.filterwarnings("ignore", "not converged", ConvergenceWarning)
+        try:
+            machine.fit(X, y)
+        except NotSeparableError as error:
+            assert C is None
+            check_certificates(error, X, y)
+            return
+    assert machine.result_.status != "rose"
+    if machine.n_live_:
+        assert np.isclose(machine.objective_, worth(machine, X, y), rtol=1e-5)
+    if C is None:
+        assert margins(machine, X, y).min() >= 1 - 1e-9
+    assert np.array_equal(machine.row_norms_ > 0, machine.support_)
+
+
+# ---------------------------------------------------------------- what is returned
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("p", [1, 0.5, 1e-3])
+def test_hard_margins_hold_in_the_callers_units(p, scale):
+    cases = [wide(seed) for seed in range(6)] + [load_wine(return_X_y=True)] * scale
+    for X, y in cases:
+        X = X * np.linspace(0.1, 10, X.shape[1]) + 3
+        machine = DSO(p=p, scale=scale, refit=False).fit(X, y)
+        assert margins(machine, X, y).min() >= 1 - 1e-9
+        assert machine.score(X, y) == 1
+        assert np.isclose(machine.objective_, worth(machine, X, y), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_the_objective_is_that_of_the_coefficients(scale):
+    for seed in range(6):
+        X, y = tall(seed)
+        weights = np.arange(len(y)) % 4 + 0.5
+        machine = DSO(p=0.7, C=0.5, scale=scale, refit=False).fit(X, y, weights)
+        assert np.isclose(machine.objective_, worth(machine, X, y, weights), rtol=1e-6)
+
+
+def test_weights_that_are_zero_are_exactly_zero():
+    X, y = wide(3, 20, 200)
+    for refit in (True, False):
+        machine = DSO(p=0.5, refit=refit).fit(X, y)
+        zero = ~machine.support_
+        assert 0 < machine.n_selected_ == machine.n_live_ < 30
+        assert (machine.coef_[:, zero] == 0).all() and (machine.row_norms_[zero] == 0).all()
+        norms = machine.row_norms_[machine.support_]
+        assert norms.min() > 1e-6 * norms.max()
+
+
+def test_row_norms_are_those_of_the_end_of_the_steps():
+    X, y = wide(5)
+    plain, refitted = DSO(p=0.5, refit=False).fit(X, y), DSO(p=0.5).fit(X, y)
+    norms = np.linalg.norm(both(plain)[0] * plain.scale_[:, None], axis=1)
+    assert np.allclose(plain.row_norms_, norms, rtol=1e-9)
+    assert np.array_equal(plain.row_norms_, refitted.row_norms_)
+    assert plain.row_norms_.shape == (30,)  # none for the bias
+
+
+def test_as_many_features_as_are_asked_for():
+    X, y = wide(7, 15, 60)
+    whole = DSO().fit(X, y)
+    order = np.argsort(-whole.row_norms_, kind="stable")
+    for count in (1, 3, whole.n_live_):
+        for refit in (True, False):
+            machine = DSO(n_features=count, refit=refit).fit(X, y)
+            assert machine.n_live_ == whole.n_live_
+            assert set(np.flatnonzero(machine.support_)) == set(order[:count])
+    with pytest.warns(SelectionWarning, match=f"^n_features=60, but only {whole.n_live_} are"):
+        machine = DSO(n_features=60).fit(X, y)
+    assert machine.n_selected_ == whole.n_live_
+
+
+def test_more_than_there_are_is_no_reason_for_a_larger_p():
+    X, y = wide(0, 8, 3)
+    with pytest.warns(SelectionWarning) as caught:
+        DSO(n_features=9, p=0.9, C=1.0).fit(X, y)
+    words = str(caught[0].message)
+    assert words.startswith("n_features=9, but only ")
+    assert ("larger p" in words) == ("only 3 are" not in words)
+
+
+def test_a_refit_is_the_machine_of_the_features_selected():
+    X, y = tall(2)
+    for C in (0.4, None):
+        if C is None:
+            X, y = wide(2)
+        machine = DSO(C=C, n_features=3).fit(X, y)
+        Z = ((X - middle(X, y)) / machine.scale_)[:, machine.support_]
+        rows = rows_of(Z, y)
+        price = 1.0 if C is None else C
+        W, _ = literal.dso_step(rows.X, rows.signs, np.ones(4), C=2 * price, p=4.0)
+        assert np.allclose(
+            machine.coef_[:, machine.support_] * machine.scale_[machine.support_],
+            W[:-1].T,
+            atol=1e-6,
+        )
+        assert np.allclose(machine.intercept_ + machine.coef_ @ middle(X, y), W[-1], atol=1e-6)
+
+
+def test_a_smaller_p_leaves_fewer_features():
+    sizes = np.zeros(3)
+    for seed in range(10):
+        X, y = wide(seed, 20, 80)
+        sizes += [DSO(p=p).fit(X, y).n_live_ for p in (1, 0.5, 0.1)]
+    assert sizes[0] > sizes[1] > sizes[2]
+
+
+# ---------------------------------------------------------------- the published steps
+
+
+def literal_bits(X, y):
+    rows = rows_of(X, y)
+    return rows, Elimination(rows)
+
+
+def test_half_steps_are_those_of_the_published_algorithm():
+    for seed in range(6):
+        X, y = wide(seed)
+        rows, ours = literal_bits(X, y)
+        order, M, N, L = literal._solution_space(rows.X, rows.signs)
+        assert list(ours.pivots) == order[:12] and ours.exact
+        U = literal._dso_directions(M, N, np.ones(31))
+        V = np.vstack([N - M @ U, U])[np.argsort(order)]
+        start = ours.start()
+        assert np.allclose(start, V, atol=1e-8)
+        E = literal._dso_errors(rows.signs, L)(
+            N - M @ U, 1 / np.linalg.norm(V[order], axis=1)[:12] ** 0.5
+        )
+        W = np.vstack([N - M @ U + L @ E, U])[np.argsort(order)]
+        found = ours.slack_step(np.linalg.norm(V, axis=1), start)
+        assert np.allclose(found, W, atol=1e-6)
+        assert np.allclose(ours.slacks, E, atol=1e-6)
+        sizes = np.linalg.norm(W, axis=1)
+        again = literal._dso_directions(M, N + L @ E, 1 / np.sqrt(sizes[order]))
+        V = np.vstack([N + L @ E - M @ again, again])[np.argsort(order)]
+        assert np.allclose(ours.free_step(sizes), V, atol=1e-6)
+
+
+def test_where_rows_exceed_the_rank_slacks_are_projected_as_published():
+    for seed in range(4):
+        X, y = tall(seed, 20, 4, apart=3.0)
+        rows, ours = literal_bits(X, y)
+        order, M, N, L = literal._solution_space(rows.X, rows.signs)
+        assert not ours.exact and M.shape == (5, 0)
+        start = ours.start()
+        assert np.allclose(start, N[np.argsort(order)], atol=1e-8)
+        E = literal._dso_errors(rows.signs, L)(N, 1 / np.linalg.norm(N, axis=1) ** 0.5)
+        found = ours.slack_step(np.linalg.norm(start, axis=1), start)
+        assert np.allclose(found, (N + L @ E)[np.argsort(order)], atol=1e-5)
+        assert (rows.signs * ours.slacks).min() >= 0
+
+
+def test_half_steps_by_exchanges_are_those_by_non_negative_least_squares(monkeypatch):
+    """Also where exchanges do not end, and where least squares go round in circles."""
+    rows = rows_of(*tall(3, 40, 6, apart=30.0))
+    calls, least_squares = [], l2p.nnls
+    monkeypatch.setattr(l2p, "nnls", lambda *a, **k: calls.append(1) or least_squares(*a, **k))
+    rng = np.random.default_rng(0)
+    W = Elimination(rows).start()
+    for spread in (0.1, 1, 3):
+        sizes = np.exp(spread * rng.standard_normal(len(W)))
+        found = {}
+        for name in ("exchanges", "least squares", "careful steps"):
+            ours = Elimination(rows)
+            with monkeypatch.context() as patch:
+                if name != "exchanges":
+                    patch.setattr(MultiplierPrograms, "_pivoted", nothing_solved)
+                if name == "careful steps":
+                    patch.setattr(l2p, "nnls", going_round)
+                before = len(calls)
+                found[name] = ours.slack_step(sizes, W), ours.slacks
+            assert (len(calls) > before) == (name == "least squares") or name == "exchanges"
+        for other, slacks in found.values():
+            assert np.allclose(other, found["least squares"][0], atol=1e-6 * abs(W).max())
+            assert (rows.signs * slacks).min() >= 0
+
+
+def nothing_solved(programs, matrix, softness, targets):
+    """As if exchanges had not ended."""
+    nothing = np.zeros(programs.signs.shape)
+    found = programs._judged(matrix, softness, targets, nothing)
+    return dataclasses.replace(found, violation=np.full(nothing.shape[1], np.inf))
+
+
+def going_round(*given, **options):
+    raise RuntimeError("Maximum number of iterations reached.")
+
+
+def test_the_published_steps_lose_margins_where_rows_exceed_the_rank():
+    lost = []
+    for seed in range(12):
+        X, y = tall(seed, 30, 5, apart=30.0)
+        try:
+            DSO().fit(X, y)
+        except NotSeparableError:
+            continue
+        with pytest.warns(SelectionWarning, match="has not kept the margins, the smallest is"):
+            machine = DSO(method="alternating", refit=False, p=1).fit(X, y)
+        lost.append(margins(machine, X, y).min())
+    assert len(lost) > 5 and min(lost) < 0.9
+
+
+def test_the_published_steps_never_rise_and_keep_the_margins_of_few_rows():
+    for seed in range(6):
+        X, y = wide(seed)
+        for p in (1, 0.5):
+            machine = DSO(method="alternating", refit=False, p=p, max_iter=100)
+            with warnings.catch_warnings():  # it is slow
+                warnings.filterwarnings("ignore", "not converged", ConvergenceWarning)
+                machine.fit(X, y)
+            assert margins(machine, X, y).min() >= 1 - 1e-7
+            steps = machine.result_.steps
+            for before, after in zip(steps, steps[1:], strict=False):
+                if before.stage == after.stage:
+                    assert after.objective <= before.objective * (1 + 1e-7)
+
+
+def stalled(X, y, eps, tol=1e-6):
+    """Ends of the published steps at p = 1, and of one joint step from there, and of all."""
+    rows = rows_of(X, y)
+    elimination = Elimination(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        W, start = elimination.start(), None
+        for size in (1e-1, 1e-3, eps):
+            start = Alternation(elimination, 1.0, size * np.linalg.norm(W, axis=1).max(), tol)
+            W, result = majorize_minimize(start, W, tol=tol, max_iter=100)
+    assert result.status != "rose"
+    machine = JointMachine(rows)
+    return W, start, machine.solve(start.tangent(W))
+
+
+def test_the_published_steps_stall_above_the_optimum():
+    """On fixed instances and three orders of columns, which choose the pivots."""
+    above, differ, lower, tried = 0, 0, 0, 20
+    for seed in range(0, tried):
+        X, y = wide(seed, 8, 14, 3)
+        best = DSO(p=1, scale=False, refit=False).fit(X, y).objective_
+        ends = []
+        for order in range(3):
+            shuffled = np.random.default_rng([seed, order]).permutation(14)
+            W, problem, after = stalled(X[:, shuffled], y, 1e-6, 1e-4)
+            ends.append(np.linalg.norm(W, axis=1).sum())
+            assert ends[-1] >= best * (1 - 1e-5)
+            lower += problem.value(after) < problem.value(W) * (1 - 1e-4)
+        above += max(ends) > best * 1.002
+        differ += max(ends) > min(ends) * 1.001
+    print(f"above {above}, dependent on the order {differ}, lower by a joint step {lower}")
+    assert above > 0.8 * tried and differ > 0.8 * tried and lower > 0.8 * 3 * tried
+
+
+def test_classes_that_no_plane_separates_collapse_in_the_published_steps():
+    """`fit` refuses them before; the steps alone shrink to nothing."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    rows = rows_of(rng.standard_normal((60, 3)), y)
+    W = Elimination(rows).start()
+    problem = Alternation(Elimination(rows), 1.0, 1e-6, 1e-4)
+    first = problem.value(W)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        W, result = majorize_minimize(problem, W, max_iter=50)
+    assert result.status != "rose" and problem.value(W) < 1e-3 * first
+    with pytest.raises(NotSeparableError):
+        DSO(method="alternating").fit(rows.X[:, :3], y)
+
+
+def test_pivots_are_the_first_independent_columns():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((4, 3))
+    X = np.column_stack([A[:, 0], 2 * A[:, 0], np.zeros(4), A[:, 1], A[:, 0] - A[:, 1], A[:, 2]])
+    assert l2p.first_independent(X).tolist() == [0, 3, 5]
+    assert l2p.first_independent(rng.standard_normal((4, 9))).tolist() == [0, 1, 2, 3]
+    assert abs(qr(X[:, [0, 3, 5]], mode="r")[0].diagonal()).min() > 0.1
+
+
+# ---------------------------------------------------------------- no plane
+
+
+def check_certificates(error, X, y):
+    """Of rows of the class and of others, mixtures that are equal."""
+    assert error.certificates
+    for label, r in error.certificates.items():
+        assert r.shape == (len(X),) and (r >= 0).all() and r.max() > 0
+        signs = np.where(np.asarray(y) == label, r, -r)
+        assert abs(signs.sum()) <= 1e-7 * r.sum()
+        assert (abs(signs @ X) <= 1e-7 * (r @ abs(X)) + 1e-12 * abs(X).max() * r.sum()).all()
+
+
+def test_the_error_proves_that_no_plane_separates():
+    X, y = load_iris(return_X_y=True)
+    for scale in (True, False):
+        with pytest.raises(NotSeparableError) as caught:
+            DSO(scale=scale).fit(X, y)
+        assert set(caught.value.certificates) == {1, 2}
+        assert re.match(r"no plane separates the rows of class 1, 2 from", str(caught.value))
+        assert "pass C=1 for a soft one" in str(caught.value)
+        check_certificates(caught.value, X, y)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) and set(again.certificates) == {1, 2}
+
+
+def test_certificates_are_for_the_rows_that_were_passed():
+    """Rows of weight zero and equal rows among them."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 2)).round(1)
+    y = np.array(["a", "b", "c", "d"])[np.arange(40) % 4]
+    X, y = np.vstack([X, X[:15]]), np.append(y, y[:15])
+    weights = (np.arange(55) % 5 > 0) * rng.uniform(0.5, 2, 55)
+    with pytest.raises(NotSeparableError) as caught:
+        DSO().fit(X, y, weights)
+    check_certificates(caught.value, X, y)
+    for r in caught.value.certificates.values():
+        assert not r[weights == 0].any()
+    with pytest.raises(NotSeparableError) as caught:
+        DSO().fit(X, y, 1.0)
+    check_certificates(caught.value, X, y)
+
+
+def test_equal_rows_of_two_classes():
+    X = np.array([[0.0, 1], [1, 0], [2, 2], [0, 1]])
+    with pytest.raises(NotSeparableError) as caught:
+        DSO().fit(X, [0, 0, 1, 1])
+    assert set(caught.value.certificates) == {0, 1}
+    check_certificates(caught.value, X, np.array([0, 0, 1, 1]))
+    machine = DSO(C=10.0).fit(X, [0, 0, 1, 1])
+    assert np.allclose(machine.decision_function(X)[[0, 3]], machine.decision_function(X)[0])
+
+
+def test_many_labels_are_not_all_named():
+    rng = np.random.default_rng(0)
+    with pytest.raises(NotSeparableError, match=r"class 0, 1, 2, 3, 4, \.\.\. from"):
+        DSO().fit(rng.standard_normal((90, 1)), np.arange(90) % 9)
+
+
+# ---------------------------------------------------------------- classes, invariances
+
+
+def close(first, second, tol=1e-5):
+    return np.allclose(first, second, rtol=tol, atol=tol * abs(np.asarray(second)).max())
+
+
+def test_two_classes_have_one_plane():
+    X, y = wide(0, 12, 30, 2)
+    for C in (None, 1.0):
+        machine = DSO(C=C).fit(X, y)
+        assert machine.coef_.shape == (1, 30) and machine.intercept_.shape == (1,)
+        scores = machine.decision_function(X)
+        assert scores.shape == (12,)
+        assert np.array_equal(machine.predict(X), machine.classes_[(scores > 0).astype(int)])
+        swapped = DSO(C=C).fit(X, 1 - y)
+        assert close(swapped.coef_, -machine.coef_)
+        assert close(swapped.intercept_, -machine.intercept_)
+        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-6)
+
+
+def test_more_classes_have_a_plane_each():
+    X, y = wide(0, 20, 30, 4)
+    names = np.array(["d", "a", "c", "b"])
+    machine, named = DSO().fit(X, y), DSO().fit(X, names[y])
+    assert machine.coef_.shape == (4, 30)
+    assert np.array_equal(machine.predict(X), machine.decision_function(X).argmax(axis=1))
+    assert np.array_equal(named.predict(X), names[machine.predict(X)])
+    order = np.argsort(names)
+    assert close(named.coef_, machine.coef_[order])
+    assert np.array_equal(named.classes_, ["a", "b", "c", "d"])
+
+
+@pytest.mark.parametrize("C", [None, 1.0])
+def test_the_order_of_rows_and_features_does_not_matter(C):
+    X, y = wide(4) if C is None else tall(4)
+    machine = DSO(C=C).fit(X, y)
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
+    again = DSO(C=C).fit(X[rows], y[rows])
+    assert np.array_equal(again.coef_, machine.coef_)
+    again = DSO(C=C).fit(X[:, columns], y)
+    assert close(again.coef_, machine.coef_[:, columns])
+    assert np.isclose(again.objective_, machine.objective_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("C", [None, 1.0])
+def test_units_signs_and_places_of_columns_do_not_matter(C):
+    X, y = wide(6) if C is None else tall(6)
+    machine = DSO(C=C).fit(X, y)
+    rng = np.random.default_rng(0)
+    units = rng.choice([-1, 1], X.shape[1]) * 10 ** rng.uniform(-3, 3, X.shape[1])
+    again = DSO(C=C).fit(X * units + rng.uniform(-5, 5, X.shape[1]) * abs(units), y)
+    assert close(again.coef_ * units, machine.coef_)
+    assert np.isclose(again.objective_, machine.objective_, rtol=1e-6)
+    plain = DSO(C=C, scale=False).fit(X, y)
+    turned = DSO(C=C, scale=False).fit(X * np.sign(units), y)
+    assert close(turned.coef_ * np.sign(units), plain.coef_)
+
+
+def test_weights_are_repetitions():
+    X, y = tall(3, apart=0.5)
+    weights = np.random.default_rng(0).integers(0, 3, len(y))
+    again = np.repeat(np.arange(len(y)), weights)
+    weighted, repeated = DSO(C=0.3).fit(X, y, weights), DSO(C=0.3).fit(X[again], y[again])
+    assert close(weighted.coef_, repeated.coef_)
+    assert np.isclose(weighted.objective_, repeated.objective_, rtol=1e-6)
+    kept = DSO(C=0.3).fit(X[weights > 0], y[weights > 0], weights[weights > 0])
+    assert close(weighted.coef_, kept.coef_)
+
+
+def test_a_hard_margin_knows_only_whether_a_row_counts():
+    X, y = wide(3)
+    weights = np.random.default_rng(0).uniform(0.1, 9, 12)
+    options = {"scale": False, "refit": False}
+    plain = DSO(**options).fit(X, y)
+    assert close(DSO(**options).fit(X, y, weights).coef_, plain.coef_)
+    doubled = DSO(**options).fit(np.vstack([X, X[:5]]), np.append(y, y[:5]))
+    assert close(doubled.coef_, plain.coef_)
+    weights[[0, 4]] = 0
+    few = DSO(**options).fit(X, y, weights)
+    assert close(few.coef_, DSO(**options).fit(X[weights > 0], y[weights > 0]).coef_)
+    assert few.objective_ < plain.objective_
+
+
+def test_a_large_price_is_a_hard_margin():
+    for seed in range(5):
+        X, y = wide(seed)
+        for p in (1, 0.5):
+            hard = DSO(p=p, refit=False).fit(X, y)
+            soft = DSO(p=p, C=1e6, refit=False).fit(X, y)
+            assert np.isclose(soft.objective_, hard.objective_, rtol=1e-4)
+            assert close(soft.coef_, hard.coef_, 1e-3)
+
+
+def test_one_feature_by_hand():
+    """At p = 1, of -2 and 2 the plane is x / 2, in columns and bias of each class alike."""
+    machine = DSO(p=1, scale=False, refit=False).fit([[-2.0], [2.0]], [0, 1])
+    assert np.allclose(machine.coef_, 0.5, rtol=1e-6)
+    assert np.isclose(machine.objective_, np.sqrt(2) * 0.5, rtol=1e-6)
+    assert abs(machine.intercept_[0]) < 1e-6
+    machine = DSO(p=0.5, C=1.0, scale=False, refit=False).fit([[-2.0], [2.0]], [0, 1])
+    grid = np.linspace(0, 0.5, 200_001)
+    values = (np.sqrt(2) * grid) ** 0.5 + 4 * (1 - 2 * grid) ** 2
+    slope = np.diff(values)
+    local = grid[1:-1][(slope[:-1] < 0) & (slope[1:] > 0)]
+    assert len(local) == 1 and abs(local - machine.coef_[0, 0]).max() < 1e-4
+
+
+def test_equal_features_share_a_row():
+    X, y = wide(2)
+    twice = DSO(p=1, refit=False, scale=False).fit(np.hstack([X, X]), y)
+    once = DSO(p=1, refit=False, scale=False).fit(X, y)
+    assert np.isclose(twice.objective_, once.objective_, rtol=1e-5)
+    assert close(twice.coef_[:, :30] + twice.coef_[:, 30:], once.coef_, 1e-3)
+
+
+def test_the_blocks_of_before_do_not_change_a_fit(monkeypatch):
+    X, y = tall(8)
+    warm = DSO(C=1.0, refit=False).fit(X, y)
+    solve = JointMachine.solve
+
+    def cold(self, *args):
+        return solve(JointMachine(self.rows), *args)
+
+    monkeypatch.setattr(JointMachine, "solve", cold)
+    assert close(DSO(C=1.0, refit=False).fit(X, y).coef_, warm.coef_, 1e-7)
+
+
+# ---------------------------------------------------------------- the edge
+
+
+def test_constant_features_are_named_and_never_selected():
+    X, y = wide(1)
+    X[:, [2, 9]] = 4.0
+    with pytest.warns(SelectionWarning, match="there are 2: 2, 9"):
+        machine = DSO().fit(X, y)
+    assert not machine.coef_[:, [2, 9]].any() and not machine.row_norms_[[2, 9]].any()
+    quiet(DSO(scale=False), X, y)
+    with pytest.warns(SelectionWarning, match="never selected"):
+        machine = DSO(C=1.0).fit(np.ones((6, 2)), [0, 0, 0, 0, 1, 1])
+    assert machine.n_selected_ == 0 and (machine.predict(np.ones((2, 2))) == 0).all()
+    with warnings.catch_warnings(), pytest.raises(NotSeparableError):
+        warnings.simplefilter("ignore", SelectionWarning)
+        DSO().fit(np.ones((6, 2)), [0, 0, 0, 0, 1, 1])
+
+
+def test_a_small_price_selects_nothing():
+    X, y = tall(0, 45)
+    y[:20] = 2
+    with pytest.warns(SelectionWarning, match="^C=1e-06 is too small to select a feature"):
+        machine = DSO(C=1e-6, p=0.1).fit(X, y)
+    assert machine.n_selected_ == machine.n_live_ == 0 and not machine.coef_.any()
+    assert (machine.predict(X) == 2).all()
+
+
+@pytest.mark.parametrize("p", [1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
+def test_extreme_parameters_of_ordinary_data(p, C):
+    for X, y in (load_iris(return_X_y=True), load("sonar", return_X_y=True)):
+        for scale in (True, False):
+            machine = quiet(DSO(p=p, C=C, scale=scale, refit=False), X, y)
+            assert machine.result_.status == "converged"
+            if machine.n_live_:
+                assert np.isclose(machine.objective_, worth(machine, X, y), rtol=1e-6)
+            least = len(y) * len(machine.classes_) * C
+            assert machine.objective_ <= least * (1 + 1e-9)
+            assert C < 1 or machine.score(X, y) > 0.85
+
+
+def test_rows_that_no_plane_separates_at_the_largest_price():
+    X, y = load_digits(return_X_y=True)
+    machine = quiet(DSO(C=1e6, refit=False), X, y)
+    assert machine.result_.status == "converged" and machine.score(X, y) > 0.99
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e8])
+def test_sizes_of_columns(size):
+    X, y = wide(1)
+    for C in (None, 1.0):
+        machine = quiet(DSO(C=C, scale=False, refit=False), X * size, y)
+        if machine.n_live_:
+            assert np.isclose(machine.objective_, worth(machine, X * size, y), rtol=1e-6)
+        if C is None:
+            assert margins(machine, X * size, y).min() >= 1 - 1e-9
+    mixed = X * np.where(np.arange(30) % 2, size, 1)
+    machine = DSO(scale=False, refit=False).fit(mixed, y)
+    assert margins(machine, mixed, y).min() >= 1 - 1e-9
+
+
+def test_few_rows_and_many_classes():
+    machine = DSO().fit([[0.0], [1.0]], ["x", "y"])
+    assert machine.predict([[-1.0], [2.0]]).tolist() == ["x", "y"]
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((78, 90)), list("abcdefghijklmnopqrstuvwxyz") * 3
+    machine = DSO(refit=False).fit(X, y)
+    assert machine.coef_.shape == (26, 90) and machine.score(X, y) == 1
+    X, y = tall(0, 3000, 4, apart=2.0)
+    machine = DSO(C=1.0).fit(X, y)
+    assert machine.score(X, y) > 0.65
+
+
+def test_not_converging_says_what_to_do():
+    X, y = wide(0)
+    words = r"^not converged in 1 steps: .* by \d\.\de[-+]\d+, more than tol=1e-05; raise max_iter"
+    with pytest.warns(ConvergenceWarning, match=words) as caught:
+        DSO(max_iter=1).fit(X, y)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine = DSO(tol=0, max_iter=40, refit=False).fit(X, y)
+    assert margins(machine, X, y).min() >= 1 - 1e-9 and machine.result_.status != "rose"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"p": 0}, "^p=0"),
+        ({"p": 1.5}, "^p=1.5"),
+        ({"C": 0}, "^C=0"),
+        ({"C": 1e7}, "^C=1.*; pass a number from 0 to 1e"),
+        ({"C": "1"}, "^C='1'"),
+        ({"n_features": 0}, "^n_features=0"),
+        ({"n_features": 2.5}, "^n_features=2.5"),
+        ({"method": "both"}, "^method='both'; pass"),
+        ({"method": ["joint"]}, "^method=.*; pass"),
+        (
+            {"method": "alternating", "C": 1.0},
+            '^method="alternating" has hard margins; pass C=None',
+        ),
+        ({"refit": 1}, "^refit=1"),
+        ({"scale": None}, "^scale=None"),
+        ({"tol": -1}, "^tol=-1"),
+        ({"max_iter": 0}, "^max_iter=0"),
+        ({"progress": "yes"}, "^progress='yes'"),
+    ],
+)
+def test_parameters_are_refused_by_name(options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        DSO(**options).fit(*wide(0))
+
+
+def test_bad_rows_are_refused():
+    X, y = wide(0)
+    with pytest.raises(ValueError, match="one class, 1; pass rows of two classes or more"):
+        DSO().fit(X, np.ones(12, dtype=int))
+    with pytest.raises(ValueError, match="NaN"):
+        DSO().fit(np.where(X > 2, np.nan, X), y)
+    with pytest.raises(ValueError, match="^class 2 has only rows of weight zero"):
+        DSO().fit(X, y, y != 2)
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="overflow"):
+        DSO(C=1.0).fit(X * 1e200, y)
+    machine = DSO().fit(X, y)
+    with pytest.raises(NotSeparableError):
+        machine.fit(np.ones((4, 30)) * [[1], [2], [1], [2]], [0, 1, 1, 0])
+    with pytest.raises(NotFittedError):
+        machine.predict(X)
+
+
+def test_copies_and_frames():
+    X, y = wide(1)
+    machine = DSO(p=0.5).fit(X, y)
+    again = pickle.loads(pickle.dumps(machine))
+    assert np.array_equal(again.decision_function(X), machine.decision_function(X))
+    assert again.result_ == machine.result_
+    assert np.array_equal(clone(machine).fit(X, y).coef_, machine.coef_)
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(30)])
+    named = DSO(p=0.5).fit(frame, pd.Series(y).map({0: "a", 1: "b", 2: "c"}))
+    assert np.array_equal(named.coef_, machine.coef_)
+    assert list(named.get_feature_names_out()) == [f"f{j}" for j in np.flatnonzero(named.support_)]
+    assert named.set_output(transform="pandas").transform(frame).shape == (12, named.n_selected_)
+    assert "DSO" in named.summary()
+
+
+def test_a_progress_bar_is_shown_where_it_belongs(capsys):
+    X, y = wide(1)
+    silent = DSO().fit(X, y)
+    assert capsys.readouterr() == ("", "")
+    shown = DSO(progress=True).fit(X, y)
+    out, err = capsys.readouterr()
+    assert out == "" and "DSO" in err and "6/6" in err
+    assert np.array_equal(shown.coef_, silent.coef_)

@@ -1,0 +1,836 @@
+"""Weighted l1 norms under two bounds: optimal by a duality of the test's own, and as CVXPY says."""
+
+import warnings
+from dataclasses import replace
+
+import clarabel
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from fsnotes import ClassMoments, make_instance, make_wide
+from fsnotes.core.bounds import Frontier, minimax
+from fsnotes.core.moments import MomentPair
+from fsnotes.errors import SubproblemError
+from fsnotes.solvers import cone as cones
+from fsnotes.solvers.cone import ConeProblem
+
+KINDS = ["margin", "gap", "penalty"]
+PARTS = [0.05, 0.3, 0.7, 0.9, 0.99, 0.9999]  # of the largest bounds
+
+
+class Instance:
+    """Data, bounds, costs and tilt, with covariances computed from the definition."""
+
+    def __init__(self, X, y, ridge=0.0, rng=None, mixture=0.5, part=0.7):
+        n = X.shape[1]
+        pooled = [X[y == c] - X[y == c].mean(axis=0) for c in (1, 0)]
+        self.gap = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+        floor = np.sqrt(ridge) * np.eye(n)
+        self.factors = [np.vstack([rows / np.sqrt(len(rows)), floor]) for rows in pooled]
+        self.covariances = [factor.T @ factor for factor in self.factors]
+        moments = ClassMoments.from_data(X, y)
+        self.pair = MomentPair.from_moments(moments, np.arange(n), np.ones(n), ridge)
+        frontier = Frontier(self.pair)
+        if frontier.separating is None:
+            self.feasible = frontier.machine(mixture).weights
+            self.kappas = part * frontier.kappas(mixture)
+        else:
+            self.feasible = frontier.separating
+            self.kappas = 10 * part * np.array([mixture, 1 - mixture])
+        self.costs, self.tilt = np.ones(n), np.zeros(n)
+        if rng is not None:
+            self.costs = 10 ** rng.uniform(-1, 1, n)
+            self.tilt = self.costs * rng.uniform(-0.95, 0.95, n) * (rng.random(n) < 0.7)
+
+    def solve(self, kind, start=None):
+        feasible = None if kind == "penalty" else self.feasible
+        return ConeProblem(self.pair, kind).solve(
+            self.kappas, self.costs, self.tilt, feasible=feasible, start=start
+        )
+
+
+def draw(seed, wide=None, plain=False, most=1):
+    """A random instance: odd seeds wide, half of these ridged; everything else random."""
+    rng = np.random.default_rng([seed, 7])
+    if seed % 2 if wide is None else wide:
+        n = int(rng.integers(20, 60))
+        sizes, ridge = rng.integers(4, n // 3, 2), rng.choice([0, 0.05])
+    else:
+        n = int(rng.integers(1, 40))
+        sizes, ridge = rng.integers(n + 5, 3 * n + 30, 2), rng.choice([0, 0, 0.1])
+    gap = rng.uniform(-1, 1, n) * (rng.random(n) < 0.7)
+    gap[0] += 0.5
+    rows = [rng.normal(size=(size, n)) @ mixing(rng, n) for size in sizes]
+    X, y = np.vstack([rows[0], rows[1] + gap]), np.repeat([0, 1], sizes)
+    mixture, part = rng.uniform(0.15, 0.85), min(most, rng.choice(PARTS))
+    return Instance(X, y, ridge, None if plain else rng, mixture, part)
+
+
+def mixing(rng, n):
+    return np.eye(n) + rng.normal(size=(n, n)) * rng.uniform(0, 0.7)
+
+
+def objective(case, kind, weights):
+    value = case.costs @ abs(weights) - case.tilt @ weights
+    return value + (case.kappas @ deviations(case, weights) if kind == "penalty" else 0)
+
+
+def deviations(case, weights):
+    return np.array([np.linalg.norm(factor @ weights) for factor in case.factors])
+
+
+def violation(case, kind, weights):
+    """Of the constraints, where a length of one is that of the margin."""
+    margin, spread = case.gap @ weights, case.kappas * deviations(case, weights)
+    if kind == "margin":
+        return (np.maximum(1, spread).sum() - margin) / abs(margin)
+    return max(abs(margin - 1), spread.sum() - 1 if kind == "gap" else 0)
+
+
+def duality(case, kind, weights):
+    """Residual of the optimality conditions, and a lower bound, with multipliers found here.
+
+    With t for the distance of the means and a_i for the cones, the slope is
+    ``q + t d - sum a_i kappa_i S_i w / s_i``: no more than the costs, and equal to them, with the
+    sign of the weight, where a weight is not zero. The multipliers are those that come closest.
+    The bound is the value of the Lagrangian once they are shrunk until no slope is too large.
+    """
+    s = deviations(case, weights)
+    spread = case.kappas * s
+    pushes = [k * S @ weights / v for k, S, v in zip(case.kappas, case.covariances, s, strict=True)]
+    # one column for each multiplier, with what it adds to the Lagrangian
+    columns, values, known = [case.gap], [1.0], 0 * case.gap
+    if kind == "penalty":
+        known = -sum(pushes)
+    elif kind == "gap" and spread.sum() > 1 - 1e-6:
+        columns, values = [case.gap, -sum(pushes)], [1.0, -1.0]
+    elif kind == "margin":
+        # of the distance, which is that of the cone plus that of the row ">= 1"
+        values[0] = 2.0
+        for value, push in zip(spread, pushes, strict=True):
+            if value > 1 + 1e-7:
+                columns[0] = columns[0] - push
+                values[0] -= 1
+            elif value > 1 - 1e-7:
+                columns.append(-push)
+                values.append(-1.0)
+    columns = np.array(columns).T / case.costs[:, None]
+    fixed, size = (case.tilt + known) / case.costs, len(values)
+    chosen = abs(weights) > 1e-7 * abs(weights).max()  # the cone solver leaves others near zero
+    signs = np.sign(weights[chosen])
+    rows = np.vstack([columns, -columns, columns[chosen], -columns[chosen]])
+    right = [1 - fixed, 1 + fixed, signs - fixed[chosen], fixed[chosen] - signs]
+    above = np.concatenate(right)
+    if size > 1 and kind == "margin":  # none of a cone above that of the distance
+        rows = np.vstack([rows, np.eye(size)[1:] - np.eye(size)[0]])
+        above = np.append(above, np.zeros(size - 1))
+    slack = np.append(-np.ones(2 * len(fixed) + 2 * chosen.sum()), np.zeros(len(rows)))
+    found = linprog(
+        np.append(np.zeros(size), 1), np.column_stack([rows, slack[: len(rows)]]), above
+    )
+    assert found.success
+    multipliers, residual = found.x[:-1], found.x[-1]
+    pull = (columns @ multipliers) * case.costs + known
+    room = case.costs - np.sign(pull) * case.tilt
+    shrink = min(1, (room / np.maximum(abs(pull), 1e-300)).min())
+    return residual, shrink * (values @ multipliers)
+
+
+def stated(case, kind):
+    """The problem as the module's first lines state it, in CVXPY."""
+    w = cp.Variable(len(case.gap))
+    spread = []
+    for k, factor in zip(case.kappas, case.factors, strict=True):
+        spread.append(k * cp.norm(np.linalg.qr(factor, mode="r") @ w))
+    cost = case.costs @ cp.abs(w) - case.tilt @ w
+    margin = case.gap @ w
+    if kind == "margin":
+        constraints = [margin >= cp.maximum(1, spread[0]) + cp.maximum(1, spread[1])]
+    else:
+        constraints = [margin == 1]
+        if kind == "gap":
+            constraints.append(spread[0] + spread[1] <= 1)
+        else:
+            cost = cost + spread[0] + spread[1]
+    problem = cp.Problem(cp.Minimize(cost), constraints)
+    for accuracy in (1e-9, 1e-8, 1e-7):  # the best that it calls accurate
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tight = dict.fromkeys(["tol_gap_abs", "tol_gap_rel", "tol_feas"], accuracy)
+            problem.solve(solver=cp.CLARABEL, **tight)
+        if problem.status == cp.OPTIMAL:
+            return problem.value
+    raise AssertionError(problem.status)
+
+
+def is_flat(case, weights):
+    """Whether a class has no variance along the weights but that of rounding."""
+    length = np.sqrt(sum(np.diag(S) for S in case.covariances)) @ abs(weights)
+    return (deviations(case, weights) < 1e-6 * length).any()
+
+
+def proved(case, kind, solution, tolerance=2e-6, singular=False):
+    """Check the answer by the definitions alone; where a cone is at its tip, by CVXPY.
+
+    Where covariances are singular the answer is not unique, and CVXPY decides too.
+    """
+    w = solution.weights
+    value = objective(case, kind, w)
+    assert np.isclose(solution.objective, value, rtol=1e-6 if is_flat(case, w) else 1e-9)
+    assert violation(case, kind, w) < 1.1e-7
+    assert solution.violation <= 1e-7 and 0 <= solution.duality_gap <= 1e-6
+    if singular or is_flat(case, w):
+        assert np.isclose(stated(case, kind), value, rtol=2e-6)
+    else:
+        residual, bound = duality(case, kind, w)
+        assert residual < tolerance
+        assert -1e-6 < 1 - bound / value < tolerance
+    # the slopes that come with the answer: within the costs, and with the signs of the weights
+    chosen = abs(w) > 1e-6 * abs(w).max()
+    assert (abs(solution.slopes) <= case.costs * (1 + 1e-5)).all()
+    if singular or is_flat(case, w):
+        # from an interior point, where a weight near zero and a slope near its end trade off
+        assert abs(case.costs @ abs(w) - solution.slopes @ w) < 1e-6 * value
+    else:
+        ends = solution.slopes[chosen] / case.costs[chosen]
+        assert np.allclose(ends, np.sign(w[chosen]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_answers_are_optimal(kind, seed):
+    case = draw(seed)
+    proved(case, kind, case.solve(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_draws_meet_every_case(kind):
+    """No vacuous proof: among the draws are all states of the constraints, and costs that bite."""
+    seen = set()
+    for seed in range(80):
+        case = draw(seed)
+        w = case.solve(kind).weights
+        spread = case.kappas * deviations(case, w)
+        flat = is_flat(case, w)
+        seen.add("flat" if flat else "round")
+        if kind == "margin":
+            seen |= {
+                "floor" if v < 1 - 1e-6 else "cone" if v > 1 + 1e-6 else "both" for v in spread
+            }
+        if kind == "gap":
+            seen.add("cone" if spread.sum() > 1 - 1e-6 else "slack")
+        seen |= {"sparse" if (w == 0).any() else "dense", "few" if len(w) <= 16 else "many"}
+    wanted = {
+        "margin": {"floor", "cone", "both", "round"},
+        "gap": {"cone", "slack", "round", "flat"},
+        "penalty": {"round", "flat"},
+    }
+    assert seen >= wanted[kind] | {"sparse", "dense", "few", "many"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_those_of_the_statement(kind):
+    for seed in range(36):
+        case = draw(seed, most=0.99)
+        assert np.isclose(case.solve(kind).objective, stated(case, kind), rtol=1e-6), seed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_instances_of_the_book(kind):
+    for seed in range(100):
+        case = Instance(*make_instance(seed), mixture=0.3 + 0.004 * seed, part=0.6 + 0.0039 * seed)
+        proved(case, kind, case.solve(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_default_costs_are_one_and_tilt_zero(kind):
+    case = draw(4, plain=True)
+    bare = ConeProblem(case.pair, kind).solve(tuple(case.kappas), feasible=case.feasible)
+    proved(case, kind, bare)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_units_order_and_names_of_classes_do_not_matter(kind):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = make_instance(seed)
+        n = X.shape[1]
+        base = Instance(X, y, 0.0, rng, 0.4, 0.8)
+        first = base.solve(kind)
+        order, unit = rng.permutation(n), 10 ** rng.uniform(-1, 1, n)
+        moved = Instance((X * unit)[:, order], y, mixture=0.4, part=0.8)
+        moved.costs, moved.tilt = (base.costs * unit)[order], (base.tilt * unit)[order]
+        second = moved.solve(kind)
+        assert np.isclose(second.objective, first.objective, rtol=1e-6)
+        # the objective is flat where weights are exchanged, so they agree to fewer digits
+        assert np.allclose(
+            second.weights * unit[order], first.weights[order], atol=1e-3 * abs(first.weights).max()
+        )
+        swapped = Instance(X, 1 - y, mixture=0.6, part=0.8)
+        assert np.allclose(swapped.kappas[::-1], base.kappas)
+        swapped.costs, swapped.tilt = base.costs, -base.tilt
+        third = swapped.solve(kind)
+        assert np.isclose(third.objective, first.objective, rtol=1e-6)
+        assert np.allclose(third.weights, -first.weights, atol=1e-3 * abs(first.weights).max())
+        longer = Instance(X, y, 0.0, None, 0.4, 0.8)
+        longer.costs, longer.tilt = 3 * base.costs, 3 * base.tilt
+        if kind == "penalty":
+            longer.kappas = 3 * longer.kappas
+        assert np.isclose(longer.solve(kind).objective, 3 * first.objective, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_start_nearby_changes_the_work_and_not_the_answer(kind):
+    cold_cones = warm_cones = 0
+    for seed in range(40):
+        case = draw(seed)
+        cold = case.solve(kind)
+        again = case.solve(kind, start=cold)
+        assert np.isclose(again.objective, cold.objective, rtol=2e-6)
+        case.kappas = 0.98 * case.kappas
+        cold_near, warm_near = case.solve(kind), case.solve(kind, start=cold)
+        assert np.isclose(cold_near.objective, warm_near.objective, rtol=2e-6)
+        proved(case, kind, warm_near)
+        if not is_flat(case, cold.weights):
+            assert again.counts["cone"] == 0
+            assert warm_near.counts["cone"] <= cold_near.counts["cone"]
+            cold_cones += cold_near.counts["cone"]
+            warm_cones += warm_near.counts["cone"]
+    assert warm_cones <= cold_cones / 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("factor", [0.02, 0.3, 3, 50])
+def test_a_start_far_away_does_not_mislead(kind, factor):
+    """From a loose bound to a tight one and back, so that other constraints bind."""
+    changed = 0
+    for seed in range(16):
+        case = draw(seed, most=0.9)
+        there = case.kappas * (factor if kind == "penalty" else min(factor, 0.5))
+        here = case.kappas
+        for first, second in ((here, there), (there, here)):
+            case.kappas = first
+            start = case.solve(kind)
+            case.kappas = second
+            solution = case.solve(kind, start=start)
+            proved(case, kind, solution)
+            changed += not np.array_equal(solution.weights != 0, start.weights != 0)
+    assert changed > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_nothing_binds_the_answer_stays(kind):
+    """`holds_at` says so only if the answer at the other kappas is the same."""
+    held = refused = 0
+    for seed in range(40):
+        case = draw(seed)
+        case.kappas = 0.3 * case.kappas
+        solution, here = case.solve(kind), case.kappas
+        assert np.allclose(solution.deviations, deviations(case, solution.weights), atol=1e-7)
+        for factor in (0.5, 1, 1.5, 3):
+            case.kappas = factor * here
+            if kind == "penalty" or not solution.holds_at(case.kappas):
+                refused += 1
+                assert kind != "penalty" or not solution.holds_at(case.kappas)
+                continue
+            held += 1
+            assert violation(case, kind, solution.weights) < 1e-7
+            bare = objective(case, kind, solution.weights)
+            if violation(case, kind, case.feasible / (case.gap @ case.feasible)) < 1:
+                assert np.isclose(case.solve(kind).objective, bare, rtol=2e-6)
+    assert refused > 0 and (held > 10 or kind == "penalty")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pricing_finds_what_all_features_would_give(kind, monkeypatch):
+    sizes = []
+    original = cones._Block.__init__
+
+    def counted(block, task, features):
+        sizes.append(len(features))
+        assert len(np.unique(features)) == len(features)
+        original(block, task, features)
+
+    monkeypatch.setattr(cones._Block, "__init__", counted)
+    smaller = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = make_wide(30, 160, seed=seed)
+        case = Instance(X, y, rng.choice([0.05, 0.3]), rng, part=rng.uniform(0.3, 0.95))
+        sizes.clear()
+        priced = case.solve(kind)
+        proved(case, kind, priced)
+        smaller += max(sizes) < len(case.gap)
+        assert priced.counts["products"] >= 1
+        with monkeypatch.context() as patch:
+            patch.setattr(cones, "FIRST_FEATURES", 10**6)
+            patch.setattr(cones._Block, "unlikely", lambda block, point: block.features[:0])
+            whole = case.solve(kind)
+        assert sizes[-1] == len(case.gap)
+        assert np.isclose(priced.objective, whole.objective, rtol=2e-6)
+    assert smaller > 3
+
+
+def broken(rng, n, size):
+    """Features of which some are copies, some constant within a class or in both."""
+    X, y = rng.normal(size=(2 * size, n)) @ mixing(rng, n), np.repeat([0, 1], size)
+    X[:, 0] += y
+    X[:, 1] = X[:, 0]
+    X[y == 1, 2] = 0.3
+    X[:, 3] = 2 * X[:, 0] - X[:, 4]
+    return X, y
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(5, 30),
+    part=st.floats(0.05, 0.99),
+    mixture=st.floats(0.2, 0.8),
+    costly=st.booleans(),
+)
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_singular_covariances(kind, seed, n, part, mixture, costly):
+    rng = np.random.default_rng(seed)
+    case = Instance(*broken(rng, n, n + 10), 0.0, rng if costly else None, mixture, part)
+    if kind == "penalty":
+        case.kappas = case.kappas * 10 ** rng.uniform(-1, 1.5)
+    proved(case, kind, case.solve(kind), singular=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_kappas_on_singular_covariances(kind):
+    """Often a feature that does not vary within one class is all that is selected."""
+    for seed in range(20, 60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(5, 30))
+        X, y = broken(rng, n, n + 10)
+        X[:, 2] *= [1, -1][seed % 2]
+        costs = rng if seed % 2 else None
+        label = y if seed % 3 else 1 - y
+        case = Instance(X, label, 0.0, costs, rng.uniform(0.2, 0.8), rng.uniform(0.05, 0.99))
+        if kind == "penalty":
+            case.kappas = case.kappas * 10 ** rng.uniform(-1, 1.5)
+        proved(case, kind, case.solve(kind), singular=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("factor", [0.2, 1, 10])
+def test_wide_data_where_no_class_varies_along_the_answer(kind, factor):
+    flat = solved = 0
+    for seed in range(12):
+        case = draw(seed, wide=True)
+        if Frontier(case.pair).separating is None:
+            continue  # a ridge leaves no such direction
+        case.kappas = factor * case.kappas
+        solution = case.solve(kind)
+        proved(case, kind, solution, singular=True)
+        solved += 1
+        flat += is_flat(case, solution.weights)
+    assert solved >= 4
+    # the larger the kappas, the more often such a direction is best
+    assert flat > 0 or kind == "margin" or factor < 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_feature(kind):
+    X = np.array([[0.0], [1], [2], [4], [6], [9]])
+    case = Instance(X, np.array([0, 0, 0, 1, 1, 1]), part=0.5)
+    s1, s2 = np.sqrt(np.array([38 / 9, 2 / 3]))
+    gap = 19 / 3 - 1
+    assert np.allclose(case.gap, gap) and np.allclose(
+        [np.sqrt(S[0, 0]) for S in case.covariances], [s1, s2]
+    )
+    k1, k2 = case.kappas
+    if kind == "margin":
+        # t = |w| solves t d = max(1, k1 t s1) + max(1, k2 t s2)
+        candidates = [2 / gap, 1 / (gap - k1 * s1), 1 / (gap - k2 * s2)]
+        fits = [
+            t for t in candidates if t * gap + 1e-12 >= max(1, k1 * t * s1) + max(1, k2 * t * s2)
+        ]
+        expected = min(fits)
+    elif kind == "gap":
+        expected = 1 / gap
+    else:
+        expected = (1 + k1 * s1 + k2 * s2) / gap
+    assert np.isclose(case.solve(kind).objective, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wrong_point_is_not_returned(kind, monkeypatch):
+    """Whatever the steps inside give, the check at the end lets no wrong answer pass."""
+    original = cones._Task.settled_by_cones
+    spoils = {
+        "longer": lambda p: p.weights * 1.01,
+        "shorter": lambda p: p.weights * 0.99,
+        "one": lambda p: p.weights + 1e-3 * abs(p.weights).max() * np.eye(len(p.weights))[0],
+        "less": lambda p: p.weights * (abs(p.weights) < abs(p.weights).max()),
+        "none": lambda p: 0 * p.weights,
+    }
+    for name, spoil in spoils.items():
+        for seed in (0, 1, 2, 4):
+            case = draw(seed)
+
+            def spoiled(task, start, spoil=spoil):
+                point = original(task, start)
+                point.weights = spoil(point)
+                return point
+
+            with monkeypatch.context() as patch:
+                patch.setattr(cones._Task, "settled_by_cones", spoiled)
+                try:
+                    solution = case.solve(kind)
+                except SubproblemError as error:
+                    assert "duality gap" in str(error) and "ridge" in str(error)
+                    continue
+            raise AssertionError(f"{name} passed on instance {seed} with {solution.duality_gap}")
+
+
+@pytest.mark.parametrize("kind", ["margin", "gap"])
+def test_the_answer_to_a_looser_problem_is_refused(kind, monkeypatch):
+    """It costs less than any lower bound, so only the constraints tell."""
+    refused = 0
+    for seed in range(0, 40, 2):
+        case = draw(seed, most=0.9)
+        right, kappas = case.solve(kind), case.kappas
+        case.kappas = 0.9 * kappas
+        loose = case.solve(kind)
+        case.kappas = kappas
+        if loose.objective > right.objective * (1 - 1e-5):
+            continue
+        size = len(case.gap)
+        pulls = np.zeros((2, size + 1))
+        pulls[:, right.point.features] = right.point.pulls[:, :-1]
+        point = replace(right.point, features=np.arange(size), weights=loose.weights, pulls=pulls)
+        with monkeypatch.context() as patch:
+            patch.setattr(cones._Task, "settled_by_cones", lambda task, start, point=point: point)
+            with pytest.raises(SubproblemError, match="violates a constraint"):
+                case.solve(kind)
+        refused += 1
+    assert refused > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_multipliers_prove_more_than_the_optimum(kind):
+    """The lower bound is one for multipliers that are anything but optimal, too."""
+    tight = 0
+    for seed in range(40):
+        case = draw(seed)
+        solution = case.solve(kind)
+        size, rng = len(case.gap), np.random.default_rng(seed)
+        feasible = None if kind == "penalty" else case.feasible
+        task = cones._Task(
+            ConeProblem(case.pair, kind), case.kappas, case.costs, case.tilt, feasible
+        )
+        base = np.zeros((2, size + 1))
+        base[:, solution.point.features] = solution.point.pulls[:, :-1]
+        for noise in (0, 1e-3, 0.1, 1):
+            for _ in range(6):
+                scale = 1 + noise * rng.normal(size=(2, 1))
+                pulls = scale * base * (1 + noise * rng.normal(size=base.shape))
+                lift = solution.point.lift * (1 + noise * rng.normal())
+                lengths = [
+                    np.linalg.norm(factor @ pull[:-1])
+                    for factor, pull in zip(case.factors, pulls, strict=True)
+                ]
+                point = replace(
+                    solution.point,
+                    features=np.arange(size),
+                    weights=solution.weights,
+                    lift=lift,
+                    pulls=pulls,
+                    betas=np.array(lengths),
+                )
+                bound = task.lower_bound(point, task.slopes(point))
+                assert bound <= solution.objective * (1 + 1e-6)
+                tight += bound >= solution.objective * (1 - 1e-5)
+    assert tight > 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_opposite_of_the_answer_is_refused(kind, monkeypatch):
+    """Without a tilt it costs the same, so its margin alone tells."""
+    original = cones._Task.settled_by_cones
+
+    def opposite(task, start):
+        point = original(task, start)
+        point.weights = -point.weights
+        return point
+
+    monkeypatch.setattr(cones._Task, "settled_by_cones", opposite)
+    with pytest.raises(SubproblemError):
+        draw(4, plain=True).solve(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", [0.99, 1.01, -1, 0])
+def test_wrong_multipliers_prove_nothing(kind, change, monkeypatch):
+    original = cones._Task.settled_by_cones
+
+    def spoiled(task, start):
+        point = original(task, start)
+        point.lift = point.lift * change
+        return point
+
+    case = draw(4)
+    right = case.solve(kind).objective
+    monkeypatch.setattr(cones._Task, "settled_by_cones", spoiled)
+    if kind == "margin" and change < 1:
+        # too small a multiplier of the distance is raised to what the others need, which is right
+        assert np.isclose(case.solve(kind).objective, right, rtol=1e-9)
+    else:
+        with pytest.raises(SubproblemError, match="duality gap"):
+            case.solve(kind)
+
+
+class Fake:
+    """What Clarabel would return, spoiled."""
+
+    def __init__(self, found, status, spoil):
+        self.status, self.r_prim, self.r_dual = status, found.r_prim, found.r_dual
+        self.x, self.z = spoil(np.array(found.x)), spoil(np.array(found.z))
+
+
+def fake_clarabel(monkeypatch, status, spoil, first_only=False):
+    """Spoil what the cone solver returns, and return the list of its calls."""
+    original, calls = clarabel.DefaultSolver, []
+
+    class Solver:
+        def __init__(self, *arguments):
+            calls.append(arguments[-1].equilibrate_enable)
+            self.solver = original(*arguments)
+
+        def solve(self):
+            found = self.solver.solve()
+            if first_only and len(calls) > 1:
+                return found
+            return Fake(found, status, spoil)
+
+    monkeypatch.setattr(clarabel, "DefaultSolver", Solver)
+    return calls
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_garbage_of_the_cone_solver_is_no_answer(kind, monkeypatch):
+    failed = clarabel.SolverStatus.NumericalError
+    case = draw(4)
+    right = case.solve(kind).objective
+    rng = np.random.default_rng(0)
+    garbage = [lambda v: np.full_like(v, np.nan), lambda v: rng.normal(size=len(v)), np.zeros_like]
+    for status in (failed, clarabel.SolverStatus.Solved):
+        for spoil in garbage:
+            with monkeypatch.context() as patch:
+                fake_clarabel(patch, status, spoil)
+                try:
+                    objective_found = case.solve(kind).objective
+                except SubproblemError:
+                    continue
+                assert np.isclose(objective_found, right, rtol=2e-6)
+    with monkeypatch.context() as patch:
+        calls = fake_clarabel(patch, failed, garbage[0])
+        with pytest.raises(SubproblemError, match="found nothing.*ridge"):
+            case.solve(kind)
+        assert calls == [True, False]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_second_attempt_follows_a_failed_one(kind, monkeypatch):
+    case = draw(4)
+    right = case.solve(kind)
+    calls = fake_clarabel(
+        monkeypatch,
+        clarabel.SolverStatus.NumericalError,
+        lambda v: np.full_like(v, np.nan),
+        first_only=True,
+    )
+    again = case.solve(kind)
+    assert np.isclose(again.objective, right.objective, rtol=2e-6)
+    assert calls[:2] == [True, False]
+    assert again.counts["cone"] == len(calls) >= 2
+    proved(case, kind, again)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_endless_search_is_given_up(kind, monkeypatch):
+    case = draw(1)
+    monkeypatch.setattr(cones, "MAX_ROUNDS", 0)
+    with pytest.raises(SubproblemError, match="0 rounds"):
+        case.solve(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_newtons_method_cones_do(kind, monkeypatch):
+    """The fallback gives the same answers, to the accuracy that is verified."""
+    monkeypatch.setattr(cones._Block, "newton", lambda block, start: None)
+    for seed in range(24):
+        case = draw(seed)
+        solution = case.solve(kind)
+        assert solution.counts["newton"] == 0 and solution.counts["cone"] >= 1
+        assert np.isclose(solution.objective, stated(case, kind), rtol=2e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cones_go_on_from_the_features_of_a_start(kind, monkeypatch):
+    """Where Newton's method does not lead from one answer to the next, few features enter."""
+    cone, sizes = cones._Block.cone, []
+
+    def recorded(block, accuracy):
+        sizes.append(len(block.features))
+        return cone(block, accuracy)
+
+    monkeypatch.setattr(cones._Block, "cone", recorded)
+    case = Instance(*make_wide(300, 200), rng=np.random.default_rng(0), part=0.8)
+    if kind == "penalty":
+        case.kappas = np.ones(2)
+    start = case.solve(kind)
+    case.costs = case.costs * np.random.default_rng(1).uniform(0.8, 1.25, 200)
+    case.tilt = np.clip(case.tilt, -0.95 * case.costs, 0.95 * case.costs)
+    cold = case.solve(kind)
+    sizes.clear()
+    newton = cones._Block.newton
+    fails = [None]
+
+    def failing_once(block, start):
+        return newton(block, start) if not fails else fails.pop()
+
+    monkeypatch.setattr(cones._Block, "newton", failing_once)
+    warm = case.solve(kind, start=start)
+    least = np.count_nonzero(start.weights)
+    assert least <= sizes[0] <= least + cones.FIRST_FEATURES < 200
+    assert np.isclose(warm.objective, cold.objective, rtol=1e-9)
+    proved(case, kind, warm)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fine_answer_leaves_out_what_a_rough_one_rules_out(kind, monkeypatch):
+    """And takes it in again where Newton's method does not arrive."""
+    cone, calls = cones._Block.cone, []
+
+    def recorded(block, accuracy):
+        calls.append((accuracy, len(block.features)))
+        return cone(block, accuracy)
+
+    monkeypatch.setattr(cones._Block, "cone", recorded)
+    monkeypatch.setattr(cones._Block, "newton", lambda block, start: None)
+    fewer = 0
+    for seed in range(0, 24, 2):
+        calls.clear()
+        case = draw(seed)
+        solution = case.solve(kind)
+        assert np.isclose(solution.objective, stated(case, kind), rtol=2e-6)
+        rough = [size for accuracy, size in calls if accuracy == cones.ROUGH]
+        fine = [size for accuracy, size in calls if accuracy == cones.FINE]
+        fewer += fine[0] < rough[-1]
+        assert fine[-1] >= rough[-1]
+    assert fewer > 3
+
+
+def test_newtons_method_arrives_from_a_part_of_the_features():
+    """Where a covariance is singular, the feasible machine pulls without a share in the weights."""
+    case = Instance(*make_wide(300, 200), rng=np.random.default_rng(0), part=0.8)
+    solution = case.solve("margin")
+    task = cones._Task(
+        ConeProblem(case.pair, "margin"), case.kappas, case.costs, case.tilt, case.feasible
+    )
+    block = cones._Block(task, np.flatnonzero(solution.weights))
+    assert len(block.features) < 200
+    point = block.cone(cones.FINE)
+    assert point.pulls[:, -1].any()
+    slopes = task.slopes(point)[block.features] / block.costs
+    assert np.allclose(block.block_slopes(point), slopes, rtol=1e-9)
+    found = block.newton(point)
+    assert np.allclose(found.weights, solution.weights[block.features], rtol=1e-6)
+
+
+def test_a_pair_without_units_is_the_same_as_one_of_matrices():
+    case = draw(3)
+    matrices = MomentPair(case.gap, case.covariances)
+    for kind in KINDS:
+        first = case.solve(kind).objective
+        second = ConeProblem(matrices, kind).solve(
+            case.kappas, case.costs, case.tilt, feasible=case.feasible
+        )
+        assert np.isclose(first, second.objective, rtol=2e-6)
+    assert minimax(matrices).kappa > 0
+
+
+# bounds of nothing, which "margin" allows
+
+
+def loosened(seed, which, wide=None):
+    """A case in which one class, or both, have no bound but the row ">= 1"."""
+    case = draw(seed, wide, most=0.9)
+    case.kappas = np.where(np.isin([0, 1], which), 0, case.kappas)
+    return case
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)], ids=["first", "second", "both"])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_a_class_without_a_bound(which, seed):
+    case = loosened(seed, which)
+    solution = case.solve("margin")
+    proved(case, "margin", solution)
+    free = list(which)
+    assert not solution.point.betas[free].any()
+    assert all(solution.point.states[index] == "floor" for index in free)
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)], ids=["first", "second", "both"])
+def test_a_class_without_a_bound_is_the_statement(which):
+    for seed in range(30):
+        case = loosened(seed, which)
+        assert np.isclose(case.solve("margin").objective, stated(case, "margin"), rtol=1e-6)
+
+
+def test_without_any_bound_one_feature_gets_a_margin_of_two():
+    """Without a tilt the cheapest is the one with the largest gap for its cost."""
+    for seed in range(30):
+        case = draw(seed)
+        case.kappas, case.tilt = np.zeros(2), np.zeros(len(case.gap))
+        solution = case.solve("margin")
+        worth = abs(case.gap) / case.costs
+        assert np.flatnonzero(solution.weights).tolist() == [worth.argmax()]
+        assert np.isclose(solution.objective, 2 / worth.max(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("which", [(0,), (1,)], ids=["first", "second"])
+def test_nothing_is_the_limit_of_little(which):
+    for seed in range(12):
+        case = loosened(seed, which, wide=False)
+        none = case.solve("margin").objective
+        case.kappas = np.where(case.kappas == 0, 1e-6, case.kappas)
+        assert np.isclose(case.solve("margin").objective, none, rtol=2e-6)
+
+
+def test_bounds_of_nothing_without_newtons_method(monkeypatch):
+    monkeypatch.setattr(cones._Block, "newton", lambda block, start: None)
+    for seed in range(20):
+        for which in ((0,), (1,), (0, 1)):
+            case = loosened(seed, which)
+            solution = case.solve("margin")
+            assert solution.counts["newton"] == 0 and solution.counts["cone"] >= 1
+            assert np.isclose(solution.objective, stated(case, "margin"), rtol=2e-6)
+
+
+def test_bounds_come_and_go_along_a_path():
+    """From nothing to a bound and back, each from the last."""
+    cold = 0
+    for seed in range(16):
+        case = draw(seed, wide=False, most=0.9)
+        kappas, last = case.kappas, None
+        for factors in ([0, 0], [0, 1], [1, 1], [1, 0], [0.5, 0], [0, 0]):
+            case.kappas = kappas * factors
+            last = case.solve("margin", start=last)
+            proved(case, "margin", last)
+            cold += last.counts["cone"]
+            assert last.holds_at(case.kappas) == (
+                not set(last.point.states) - {"floor"}
+                and (case.kappas * last.deviations).max() <= 1
+            )
+    assert cold < 16 * 6

@@ -1,0 +1,397 @@
+"""The linear program of one plane: its value, its proof, and what it costs to change it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from fsnotes import load, make_wide
+from fsnotes.errors import SubproblemError
+from fsnotes.solvers import hinge
+from fsnotes.solvers.planes import Plane, PlaneProgram, plane_loss, remedy
+
+SHAPES = [(7, 9, 3), (4, 15, 6), (12, 5, 1), (5, 6, 40), (3, 3, 80)]
+
+
+def draw(seed, m1=7, m2=9, n=4):
+    """Rows near by and far off, their prices, and costs of weights."""
+    rng = np.random.default_rng(seed)
+    near, far = rng.standard_normal((m1, n)), rng.standard_normal((m2, n)) + rng.uniform(-1, 1, n)
+    fit, hinge = (10 ** rng.uniform(-1, 1) * rng.uniform(0.5, 2, m) for m in (m1, m2))
+    far[:, 0] -= 2
+    return near, far, fit, hinge, rng.uniform(0.5, 2, n)
+
+
+def by_primal(near, far, fit, hinge, costs):
+    """The least value, by the primal program in another form; weights of infinite cost are out."""
+    near, far, costs = (part[..., np.isfinite(costs)] for part in (near, far, costs))
+    (m1, n), m2 = near.shape, len(far)
+    # parts of the weights above and below 0, offset, distances, losses
+    zero, one = np.zeros, np.ones
+    rows = np.block(
+        [
+            [near, -near, one((m1, 1)), -np.eye(m1), zero((m1, m2))],
+            [-near, near, -one((m1, 1)), -np.eye(m1), zero((m1, m2))],
+            [far, -far, one((m2, 1)), zero((m2, m1)), -np.eye(m2)],
+        ]
+    )
+    found = linprog(
+        np.concatenate([costs, costs, [0], fit, hinge]),
+        rows,
+        np.concatenate([zero(2 * m1), -one(m2)]),
+        bounds=[(0, None)] * (2 * n) + [(None, None)] + [(0, None)] * (m1 + m2),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
+    )
+    assert found.status == 0
+    return found.fun
+
+
+def worth(near, far, fit, hinge, costs, weights, offset):
+    """Of a plane, row by row; weights of infinite cost are none."""
+    assert not weights[np.isinf(costs)].any()
+    value = sum(c * abs(w) for c, w in zip(costs, weights, strict=True) if w != 0)
+    value += sum(c * abs(row @ weights + offset) for c, row in zip(fit, near, strict=True))
+    return value + sum(
+        c * max(0, 1 + row @ weights + offset) for c, row in zip(hinge, far, strict=True)
+    )
+
+
+def proves(program, multipliers, costs):
+    """The bound of multipliers, once their constraints are seen to hold but for a last digit."""
+    near, far, fit, hinge = program.near, program.far, program.fit, program.hinge
+    alpha, beta = multipliers[: len(fit)], multipliers[len(fit) :]
+    size = 1e-13 * (1 + abs(multipliers).sum())
+    assert (
+        abs(near.T @ alpha + far.T @ beta) <= costs + size * (1 + abs(program.rows).max())
+    ).all()
+    assert abs(alpha.sum() + beta.sum()) <= size
+    assert (abs(alpha) <= fit * (1 + 1e-12)).all()
+    assert (beta >= 0).all() and (beta <= hinge * (1 + 1e-12)).all()
+    return beta.sum()
+
+
+# ---------------------------------------------------------------- value and proof
+
+
+@pytest.mark.parametrize("lazy", [None, True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_plane_is_the_best_and_proven(shape, lazy):
+    heavy = 0
+    for seed in range(12):
+        *rest, costs = problem = draw(seed, *shape)
+        program = PlaneProgram(*rest, lazy=lazy)
+        plane = program.solve(costs)
+        assert np.isclose(plane.value, by_primal(*problem), rtol=1e-8)
+        assert np.isclose(plane.value, worth(*problem, plane.weights, plane.offset), rtol=1e-12)
+        assert plane.bound <= plane.value * (1 + 1e-12) and plane.duality_gap <= 1e-7
+        multipliers, bound = program.feasible(plane.multipliers, costs)
+        assert np.isclose(proves(program, multipliers, costs), bound, rtol=1e-12, atol=1e-15)
+        assert np.isclose(bound, plane.bound, rtol=1e-12, atol=1e-15)
+        assert np.isclose(program.value(costs), plane.value, rtol=1e-9)
+        heavy += plane.weights.any()
+    assert heavy > 3
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+def test_prices_may_be_tiny_or_huge(scale):
+    for seed in range(20):
+        near, far, fit, hinge, costs = draw(seed, 9, 11, 5)
+        for prices in [(fit * scale, hinge * scale), (fit, hinge * scale), (fit * scale, hinge)]:
+            plane = PlaneProgram(near, far, *prices).solve(costs)
+            assert plane.duality_gap <= 1e-7
+            found = worth(near, far, *prices, costs, plane.weights, plane.offset)
+            assert np.isclose(plane.value, found, rtol=1e-9)
+            assert plane.value <= min(prices[0].sum(), prices[1].sum()) * (1 + 1e-12)
+            # the reference has digits to lose, too
+            assert plane.value <= by_primal(near, far, *prices, costs) * (1 + 1e-6)
+
+
+def test_conditions_of_an_optimum():
+    """What multipliers and plane have to do with each other, row by row and weight by weight."""
+    for seed in range(25):
+        near, far, fit, hinge, costs = draw(seed, 8, 10, 6)
+        program = PlaneProgram(near, far, fit, hinge)
+        plane = program.solve(costs)
+        alpha, beta = np.split(plane.multipliers, [len(fit)])
+        distances = near @ plane.weights + plane.offset
+        margins = 1 + far @ plane.weights + plane.offset
+        away = abs(distances) > 1e-7
+        assert np.allclose(alpha[away], (fit * np.sign(distances))[away], rtol=1e-7)
+        assert np.allclose(beta[margins > 1e-7], hinge[margins > 1e-7], rtol=1e-7)
+        assert np.allclose(beta[margins < -1e-7], 0, atol=1e-9)
+        pulls = near.T @ alpha + far.T @ beta
+        live = plane.weights != 0
+        assert np.allclose(pulls[live], -(costs * np.sign(plane.weights))[live], rtol=1e-7)
+
+
+def test_infinite_costs_leave_weights_out():
+    for seed in range(20):
+        near, far, fit, hinge, costs = draw(seed, 8, 8, 6)
+        out = np.random.default_rng(seed).random(6) < 0.5
+        costs[out] = np.inf
+        plane = PlaneProgram(near, far, fit * 5, hinge * 5).solve(costs)
+        fewer = PlaneProgram(near[:, ~out], far[:, ~out], fit * 5, hinge * 5).solve(costs[~out])
+        assert not plane.weights[out].any()
+        assert np.isclose(plane.value, fewer.value, rtol=1e-9)
+
+
+def test_the_offset_is_the_best_and_the_middle_one():
+    for seed in range(40):
+        near, far, fit, hinge, costs = draw(seed, 5, 6, 3)
+        program = PlaneProgram(near, far, fit, hinge)
+        weights = np.random.default_rng(seed).standard_normal(3) * (seed % 4 != 0)
+        offset = program.best_offset(weights)
+        kinks = np.concatenate([-near @ weights, -1 - far @ weights])
+        least = min(program.loss(weights, kink) for kink in kinks)
+        assert np.isclose(program.loss(weights, offset), least, rtol=1e-12)
+        value = worth(near, far, fit, hinge, np.zeros(3), weights, offset)
+        assert np.isclose(program.loss(weights, offset), value, rtol=1e-12)
+    program = PlaneProgram(np.zeros((2, 1)), np.zeros((2, 1)), np.ones(2), np.ones(2))
+    assert program.best_offset(np.zeros(1)) == -0.5  # all from -1 to 0 are as good
+
+
+def test_without_weights_an_offset_of_0_or_of_minus_1_is_best():
+    for seed in range(20):
+        near, far, fit, hinge, _ = draw(seed)
+        program = PlaneProgram(near, far, fit, hinge)
+        nothing = np.zeros(4)
+        assert np.isclose(program.flat(), min(program.loss(nothing, b) for b in (0, -1)))
+        assert np.isclose(program.flat(), program.loss(nothing, program.best_offset(nothing)))
+        assert np.isclose(program.flat(), by_primal(near, far, fit, hinge, np.full(4, np.inf)))
+        empty = PlaneProgram(near[:, :0], far[:, :0], fit, hinge).solve(np.zeros(0))
+        assert np.isclose(program.flat(), empty.value) and empty.duality_gap <= 1e-12
+
+
+def test_equal_means_make_it_flat():
+    """By Jensen's inequality, at every price, if rows of a class have one price."""
+    rng = np.random.default_rng(0)
+    for seed in range(30):
+        near, far, *_ = draw(seed, 6, 9, 3)
+        near, far = near * rng.uniform(1, 5), far - far.mean(axis=0) + near.mean(axis=0)
+        far += near.mean(axis=0) - far.mean(axis=0)
+        fit, hinge = (np.full(m, 10 ** rng.uniform(-3, 5)) for m in (6, 9))
+        plane = PlaneProgram(near, far, fit, hinge).solve(np.ones(3))
+        assert not plane.weights.any()
+        assert np.isclose(plane.value, min(fit.sum(), hinge.sum()), rtol=1e-12)
+        # and where means differ it need not be
+        moved = PlaneProgram(near, far - 30, np.ones(6), np.ones(9)).solve(np.ones(3))
+        assert moved.weights.any()
+
+
+def test_a_price_of_two_is_two_rows():
+    near, far, fit, hinge, costs = draw(3, 6, 7, 4)
+    once = PlaneProgram(near, far, 2 * fit, 2 * hinge).solve(costs)
+    twice = PlaneProgram(*(np.repeat(part, 2, axis=0) for part in (near, far, fit, hinge)))
+    plane = twice.solve(costs)
+    assert np.isclose(plane.value, once.value, rtol=1e-10)
+    assert np.allclose(plane.weights, once.weights, atol=1e-8)
+
+
+def test_losses():
+    assert plane_loss(np.array([1.0, -2]), np.array([-3.0, 0, 1]), np.ones(2), np.ones(3)) == 6
+    assert plane_loss(np.array([-2.0]), np.array([-0.5]), np.array([3.0]), np.array([4.0])) == 8
+
+
+# ---------------------------------------------------------------- bounds
+
+number = st.integers(-3, 3).map(float)
+price = st.sampled_from([1e-6, 0.1, 1.0, 3.0, 1e4])
+
+
+@st.composite
+def programs(draw):
+    """Small ones, with equal rows and columns, and columns that are constant or zero."""
+    m1, m2, n = draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    values = st.lists(number, min_size=n, max_size=n)
+    near, far = (np.array(draw(st.lists(values, min_size=m, max_size=m))) for m in (m1, m2))
+    fit, hinge = (np.array(draw(st.lists(price, min_size=m, max_size=m))) for m in (m1, m2))
+    costs = np.array(
+        draw(st.lists(st.sampled_from([0.5, 1.0, 2.0, np.inf]), min_size=n, max_size=n))
+    )
+    return near, far, fit, hinge, costs
+
+
+@given(programs(), st.booleans())
+@settings(max_examples=250, deadline=None, derandomize=True)
+def test_any_small_program(problem, lazy):
+    *rest, costs = problem
+    program = PlaneProgram(*rest, lazy=lazy)
+    plane = program.solve(costs)
+    assert plane.duality_gap <= 1e-7 and plane.bound <= plane.value * (1 + 1e-9)
+    assert np.isclose(plane.value, worth(*problem, plane.weights, plane.offset), rtol=1e-9)
+    assert np.isclose(plane.value, by_primal(*problem), rtol=1e-6, atol=1e-9)
+
+
+@given(programs(), st.lists(st.floats(-1e6, 1e6), min_size=8, max_size=8))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_bounds_hold_for_whatever_multipliers(problem, numbers):
+    *rest, costs = problem
+    program = PlaneProgram(*rest)
+    multipliers, bound = program.feasible(np.array(numbers)[: len(program.caps)], costs)
+    assert np.isclose(proves(program, multipliers, costs), bound, rtol=1e-9, atol=1e-12)
+    assert bound <= program.solve(costs).value * (1 + 1e-9)
+
+
+# ---------------------------------------------------------------- changes
+
+
+def test_one_program_serves_every_choice_and_starts_from_the_last():
+    warm = cold = 0
+    for seed in range(10):
+        near, far, fit, hinge, _ = draw(seed, 20, 25, 10)
+        kept = PlaneProgram(near, far, fit, hinge)
+        mask, rng = np.ones(10, dtype=bool), np.random.default_rng(seed)
+        kept.solve(np.ones(10))
+        before = kept.counts["pivot"]
+        for _ in range(15):
+            j = rng.integers(10)
+            mask[j] = not mask[j]
+            costs = np.where(mask, 1.0, np.inf)
+            fresh = PlaneProgram(near, far, fit, hinge)
+            assert np.isclose(kept.solve(costs).value, fresh.solve(costs).value, rtol=1e-9)
+            cold += fresh.counts["pivot"]
+        warm += kept.counts["pivot"] - before
+        assert kept.counts["linear program"] == 16
+    assert warm < 0.4 * cold
+
+
+def test_a_trial_can_be_taken_back():
+    back = again = 0
+    for seed in range(10):
+        near, far, fit, hinge, costs = draw(seed, 20, 25, 10)
+        for restored in (True, False):
+            program = PlaneProgram(near, far, fit, hinge)
+            value = program.solve(costs).value
+            basis = program.basis()
+            program.value(np.where(np.arange(10) < 6, np.inf, 1.0))
+            if restored:
+                program.restore(basis, costs)
+            pivots = program.counts["pivot"]
+            assert np.isclose(program.value(costs), value, rtol=1e-9)
+            spent = program.counts["pivot"] - pivots
+            back, again = (back + spent, again) if restored else (back, again + spent)
+    assert back == 0 < again
+
+
+def test_a_basis_serves_another_program_of_the_same_size():
+    warm = cold = 0
+    for seed in range(10):
+        near, far, fit, hinge, _ = draw(seed, 20, 25, 10)
+        first = PlaneProgram(near, far, fit, hinge)
+        first.solve(np.ones(10))
+        others = [PlaneProgram(near * 1.02, far + 0.02, fit, hinge) for _ in range(2)]
+        others[0].begin_at(first.basis())
+        values = [program.solve(np.ones(10)).value for program in others]
+        assert np.isclose(*values, rtol=1e-9)
+        warm, cold = warm + others[0].counts["pivot"], cold + others[1].counts["pivot"]
+    assert warm < 0.5 * cold
+
+
+def test_weights_join_when_they_are_needed():
+    X, y = make_wide(60, 2000, seed=1)
+    near, far = X[y == 1], X[y == 0]
+    fit, hinge = np.full(len(near), 0.3), np.full(len(far), 0.3)
+    lazy, eager = PlaneProgram(near, far, fit, hinge), PlaneProgram(near, far, fit, hinge, False)
+    assert lazy.lazy and not eager.lazy
+    found = lazy.solve(np.ones(2000))
+    assert np.isclose(found.value, eager.solve(np.ones(2000)).value, rtol=1e-9)
+    assert 0 < np.count_nonzero(found.weights) <= len(lazy.joined) < 400
+    assert len(eager.joined) == 2000
+    # what joins later counts for a basis that is older
+    basis = lazy.basis()
+    costs = np.where(found.weights != 0, np.inf, 1.0)
+    value = lazy.value(costs)
+    assert len(lazy.joined) > basis[1]
+    lazy.restore(basis, np.ones(2000))
+    assert np.isclose(lazy.value(np.ones(2000)), found.value, rtol=1e-9)
+    assert np.isclose(eager.solve(costs).value, value, rtol=1e-9)
+
+
+def test_real_data_are_proven():
+    for name in ("wdbc", "sonar"):
+        X, y = load(name, return_X_y=True)
+        Z, positive = (X - X.mean(axis=0)) / X.std(axis=0), y == y.max()
+        for c in (1e-3, 0.1, 10, 1e3):
+            near, far = Z[positive], Z[~positive]
+            prices = np.full(len(near), c), np.full(len(far), c)
+            plane = PlaneProgram(near, far, *prices).solve(np.ones(Z.shape[1]))
+            assert plane.duality_gap <= 1e-7
+
+
+# ---------------------------------------------------------------- what fails
+
+
+def test_an_answer_that_is_not_verified_is_none(monkeypatch):
+    near, far, fit, hinge_, costs = draw(1)
+    true = hinge.DualModel.duals
+    monkeypatch.setattr(hinge.DualModel, "duals", lambda model: 0.9 * true(model))
+    with pytest.raises(SubproblemError, match=r"duality gap .* more than 1e-06.*c_fit.*scale=True"):
+        PlaneProgram(near, far, 10 * fit, 10 * hinge_).solve(costs)
+
+
+def test_multipliers_that_are_wrong_prove_nothing(monkeypatch):
+    near, far, fit, hinge_, costs = draw(1)
+    true = hinge.DualModel.columns
+    monkeypatch.setattr(hinge.DualModel, "columns", lambda model: 1.1 * true(model))
+    with pytest.raises(SubproblemError, match="duality gap"):
+        PlaneProgram(near, far, 10 * fit, 10 * hinge_).solve(costs)
+
+
+def test_numbers_beyond_the_solver_are_refused_by_name():
+    near, far, fit, hinge, costs = draw(1)
+    with pytest.raises(SubproblemError, match="scale=True if it is False"):
+        PlaneProgram(near * 1e100, far, fit, hinge).solve(costs)
+
+
+def test_remedies():
+    assert remedy(np.array([1.0, 1e7])) == "pass a smaller c_fit, c_hinge or sample_weight"
+    assert "scale=True" in remedy(np.array([1.0]))
+
+
+def test_a_value_of_zero_has_no_gap():
+    assert Plane(np.zeros(1), 0.0, 0.0, 0.0, np.zeros(2)).duality_gap == 0
+    assert Plane(np.zeros(1), 0.0, 2.0, 1.5, np.zeros(2)).duality_gap == 0.25
+    assert Plane(np.zeros(1), 0.0, 2.0, 2.1, np.zeros(2)).duality_gap == 0
+
+
+def test_a_solver_that_has_lost_its_way_begins_again(monkeypatch):
+    """Once with a status that is no success, and once with multipliers that prove nothing."""
+    near, far, fit, hinge_, costs = draw(1)
+    known = PlaneProgram(near, far, fit, hinge_).solve(costs).value
+    for name, wrong in (("run", lambda true: "Unknown"), ("columns", lambda true: 2 * true)):
+        true, calls = getattr(hinge.DualModel, name), []
+
+        def once(model, true=true, calls=calls, wrong=wrong):
+            calls.append(true(model))
+            return wrong(calls[0]) if len(calls) == 1 else calls[-1]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(hinge.DualModel, name, once)
+            found = PlaneProgram(near, far, fit, hinge_).solve(costs)
+        assert len(calls) == 2 and np.isclose(found.value, known, rtol=1e-9)
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3, 4])
+def test_the_solver_tries_other_ways(monkeypatch, failures):
+    near, far, fit, hinge_, costs = draw(1)
+    program = PlaneProgram(near, far, fit, hinge_)
+    known, true, tried = program.solve(costs).value, hinge.DualModel.run, []
+
+    def lost(model):
+        tried.append(model.highs.getOptionValue("simplex_strategy")[1])
+        return "Unknown" if len(tried) <= failures else true(model)
+
+    monkeypatch.setattr(hinge.DualModel, "run", lost)
+    again = PlaneProgram(near, far, fit, hinge_)
+    assert np.isclose(again.solve(costs).value, known, rtol=1e-9)
+    assert len(tried) == failures + 1 and (4 in tried) == (failures > 1)
+    assert again.model.highs.getOptionValue("simplex_strategy")[1] == 1
+
+
+def test_a_solver_that_never_finds_its_way_is_refused(monkeypatch):
+    near, far, fit, hinge_, costs = draw(1)
+    monkeypatch.setattr(hinge.DualModel, "run", lambda model: "Unknown")
+    with pytest.raises(SubproblemError, match="duality gap"):
+        PlaneProgram(near, far, fit, hinge_).solve(costs)

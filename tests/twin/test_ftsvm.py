@@ -1,0 +1,1429 @@
+"""Features that two planes share: what flips gain, where they end, and how far from the optimum."""
+
+import functools
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import BAD_DATA, GOOD, LABELS, quiet, units
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectKBest
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from fsnotes import (
+    FTSVM,
+    L1TwinSVM,
+    TwinSVM,
+    literal,
+    load,
+    make_instance,
+    make_wide,
+    rank_features,
+)
+from fsnotes.core.mm import majorize_minimize
+from fsnotes.core.surrogates import Exponential
+from fsnotes.errors import SelectionWarning
+from fsnotes.solvers.planes import PlaneProgram
+from fsnotes.twin import ftsvm as twin_select
+from fsnotes.twin.masks import KernelProblem, LinearProblem, Surrogate
+
+SIGMAS = [0.003, 0.03, 0.3]
+
+
+def draw(seed, m0=13, m1=11, n=5):
+    """Rows, labels, pairs of prices in the order of the classes, a price of features, a balance."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m0 + m1, n)) + rng.uniform(-1, 1, n)
+    y = rng.permutation(np.repeat([0, 1], [m0, m1]))
+    X[y == 1] += rng.uniform(-2, 2, n)
+    c_fit, c_hinge = (tuple((10 ** rng.uniform(-1, 0.3, 2)).tolist()) for _ in range(2))
+    return X, y, c_fit, c_hinge, 10 ** rng.uniform(-2, 0), rng.uniform(0.2, 0.8)
+
+
+def rows_of(X, mask, kernel=None, gamma=None):
+    """What planes on these features are made of: columns, or values of the kernel."""
+    if kernel is None:
+        return X[:, mask]
+    X = np.where(mask, X, 0)
+    return pairwise_kernels(X, X, metric=kernel, gamma=gamma, filter_params=True)
+
+
+class Values:
+    """Of both planes together on sets of features, each by programs of its own; and weights."""
+
+    def __init__(self, X, y, c_fit, c_hinge, balance, kernel=None, gamma=None, weights=None):
+        self.X, self.y, self.kernel, self.gamma = X, y, kernel, gamma
+        self.weights = np.ones(len(y)) if weights is None else weights
+        self.c_fit, self.c_hinge = (
+            np.broadcast_to(np.asarray(c, float), 2) for c in (c_fit, c_hinge)
+        )
+        self.shares, self.known = np.array([1 - balance, balance]), {}
+        self.nothing = self(np.zeros(X.shape[1], dtype=bool))[0]
+
+    def __call__(self, mask):
+        key = np.asarray(mask).tobytes()
+        if key not in self.known:
+            self.known[key] = self.solved(mask)
+        return self.known[key]
+
+    def programs(self, rows):
+        for k in (0, 1):
+            mine, weights = self.y == k, self.weights
+            fit, hinge = self.c_fit[k] * weights[mine], self.c_hinge[k] * weights[~mine]
+            yield PlaneProgram(rows[mine], rows[~mine], fit, hinge)
+
+    def solved(self, mask):
+        rows = rows_of(self.X, mask, self.kernel, self.gamma)
+        planes = [program.solve(np.ones(rows.shape[1])) for program in self.programs(rows)]
+        sizes = np.zeros(self.X.shape[1])
+        if self.kernel is None:
+            sizes[mask] = abs(np.array([plane.weights for plane in planes])).sum(axis=0)
+        return self.shares @ [plane.value for plane in planes], sizes
+
+    def least(self, sigma):
+        """Of the objective over all sets of features, which is pruned: features never hurt."""
+        n, best = self.X.shape[1], self.nothing
+        open_sets = [(np.zeros(n, dtype=bool), np.ones(n, dtype=bool))]
+        while open_sets:
+            kept, free = open_sets.pop()
+            value, sizes = self(kept | free)
+            if sigma * kept.sum() + value >= best * (1 - 1e-10):
+                continue
+            best = min(best, sigma * np.count_nonzero(sizes) + value)
+            free = free & (sizes > 0)
+            if free.any():
+                j = np.argmax(np.where(free, sizes, 0))
+                rest, more = free.copy(), kept.copy()
+                rest[j], more[j] = False, True
+                open_sets += [(kept, rest), (more, rest)]
+        return best
+
+    def of_all_sets(self, sigma):
+        sets = map(np.array, itertools.product((False, True), repeat=self.X.shape[1]))
+        return min(sigma * mask.sum() + self(mask)[0] for mask in sets)
+
+
+def of_instance(seed, c=0.1):
+    X, y = make_instance(seed)
+    return Values(X / units(X, y), y, c, c, 0.5)
+
+
+known_instance = functools.cache(of_instance)
+
+
+def of_machine(machine, X, y):
+    """The values that a machine without weights of rows is about."""
+    gamma = getattr(machine, "gamma_", None)
+    return Values(
+        X / machine.scale_,
+        y,
+        machine.c_fit,
+        machine.c_hinge,
+        machine.balance,
+        machine.kernel,
+        gamma,
+    )
+
+
+def replayed(machine, mask):
+    """Masks and objectives after the moves from a mask; those accepted together count as one."""
+    mask, found = mask.copy(), []
+    for move in machine.moves_:
+        assert mask[move.feature] != move.selected
+        mask[move.feature] = move.selected
+        if found and found[-1][1] == move.objective:
+            found.pop()
+        found.append((mask.copy(), move.objective))
+    assert np.array_equal(mask, machine.support_)
+    return found
+
+
+def falls(steps):
+    for before, after in itertools.pairwise(steps):
+        if before.stage == after.stage:
+            assert after.objective <= before.objective * (1 + 1e-7)
+
+
+# ---------------------------------------------------------------- the published algorithm
+
+
+@pytest.mark.parametrize("tol", [1e-6, 0.01, 0.3])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_the_published_search_is_algorithm_1(kernel, tol):
+    moved = 0
+    for seed in range(15):
+        X, y, c_fit, c_hinge, sigma, balance = draw(seed)
+        values = Values(X, y, c_fit, c_hinge, balance)
+        machine = FTSVM(
+            c_fit=c_fit,
+            c_hinge=c_hinge,
+            sigma=sigma,
+            sigma_absolute=True,
+            balance=balance,
+            init="score",
+            search="greedy",
+            kernel=kernel,
+            gamma=0.1,
+            tol=tol / values.nothing,
+            refit=False,
+            scale=False,
+        )
+        quiet(machine, X, y)
+        E, planes, value, history = literal.ftsvm(
+            X[y == 1],
+            X[y == 0],
+            c_fit[::-1],
+            c_hinge[::-1],
+            sigma,
+            balance,
+            kernel
+            and (lambda rows, points: pairwise_kernels(rows, points, metric="rbf", gamma=0.1)),
+            tol=tol,
+        )
+        if kernel is None:  # here features without a weight are dropped, though it gains little
+            idle = E & (abs(planes[0][0]) + abs(planes[1][0]) < 1e-9)
+            E, value = E & ~idle, value - sigma * idle.sum()
+        assert np.array_equal(E, machine.support_)
+        assert np.isclose(machine.objective_, value, rtol=1e-6) and machine.sigma_ == sigma
+        objectives = [step.objective for step in machine.result_.steps]
+        if kernel is None and idle.any():
+            objectives.pop()
+        assert np.allclose(objectives, history[1 : 1 + len(objectives)], rtol=1e-6)
+        if kernel is None:
+            for k, (w, b) in ((1, planes[0]), (0, planes[1])):
+                assert np.allclose(machine.coef_[k], w, atol=1e-6)
+                assert np.isclose(machine.intercept_[k], b, atol=1e-5)
+        moved += len(objectives) > 1
+    assert moved > 2 or tol > 0.1
+
+
+def test_its_start_is_where_the_score_is_at_least_the_mean():
+    for seed in range(10):
+        X, y, c_fit, c_hinge, _, balance = draw(seed)
+        options = {"c_fit": c_fit, "c_hinge": c_hinge, "balance": balance, "scale": False}
+        machine = quiet(FTSVM(init="score", tol=1e9, sigma=1e-3, **options), X, y)
+        scores = rank_features(X, y, by="score", **options).scores
+        first = scores >= scores.mean()
+        falls(machine.result_.steps)
+        assert machine.result_.steps[0].n_selected == first.sum()
+        assert set(np.flatnonzero(machine.support_)) <= set(np.flatnonzero(first))
+        # a tolerance so large stops the search at once, but for features without a weight
+        assert not any(move.selected for move in machine.moves_)
+
+
+def test_scores_that_are_all_zero_or_equal_keep_every_feature():
+    X, y = np.repeat([[0.0], [1.0]], 2, axis=0), [0, 0, 1, 1]
+    machine = FTSVM(c_fit=10, c_hinge=10, init="score").fit(X, y)
+    assert machine.n_selected_ == 1 and machine.score(X, y) == 1
+    assert rank_features(X, y, by="score", c_fit=10, c_hinge=10).scores.tolist() == [1]
+    same = np.column_stack([GOOD[:, 0]] * 3)
+    machine = quiet(FTSVM(c_fit=1e-6, c_hinge=1e-6, init="score"), same, LABELS)
+    assert machine.result_.steps[0].n_selected == 3
+
+
+# ---------------------------------------------------------------- objective and history
+
+
+@pytest.mark.parametrize("search", ["flip", "greedy"])
+@pytest.mark.parametrize("init", ["all", "score", "weights", "mm"])
+def test_every_objective_is_that_of_the_mask(init, search):
+    moves = 0
+    for seed in range(12):
+        X, y = make_instance(seed)
+        values = known_instance(seed)
+        sigma = SIGMAS[seed % 3]
+        machine = quiet(FTSVM(sigma=sigma, init=init, search=search, refit=False), X, y)
+        assert np.isclose(machine.sigma_, sigma * values.nothing)
+
+        def objective(mask, values=values, sigma=machine.sigma_):
+            return sigma * mask.sum() + values(mask)[0]
+
+        first = machine.support_.copy()
+        for move in reversed(machine.moves_):
+            first[move.feature] = not move.selected
+        assert machine.result_.steps[0].n_selected == first.sum()
+        assert init != "all" or first.all()
+        assert np.isclose(machine.result_.steps[0].objective, objective(first), rtol=1e-8)
+        changes = [step.change for step in machine.result_.steps]
+        assert changes[0] == np.inf and all(0 <= change for change in changes[1:])
+        for mask, found in replayed(machine, first):
+            assert np.isclose(found, objective(mask), rtol=1e-8)
+        assert np.isclose(machine.objective_, objective(machine.support_), rtol=1e-8)
+        assert machine.result_.objective == machine.objective_
+        assert machine.result_.steps[-1].objective == machine.objective_
+        falls(machine.result_.steps)
+        assert machine.result_.status == "converged" and machine.result_.duality_gap <= 1e-7
+        # from the coefficients: a feature is on where it has a weight
+        assert np.array_equal(machine.support_, (machine.coef_ != 0).any(axis=0))
+        moves += len(machine.moves_)
+    assert moves > 2
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+@pytest.mark.parametrize("search", ["flip", "greedy"])
+def test_every_objective_with_a_kernel_is_that_of_the_mask(kernel, search):
+    moves = 0
+    for seed in range(6):
+        X, y, c_fit, c_hinge, _, balance = draw(seed)
+        machine = FTSVM(
+            c_fit=c_fit,
+            c_hinge=c_hinge,
+            sigma=SIGMAS[seed % 3],
+            balance=balance,
+            search=search,
+            kernel=kernel,
+            refit=False,
+        )
+        quiet(machine, X, y)
+        values = of_machine(machine, X, y)
+        for mask, found in replayed(machine, np.ones(5, dtype=bool)):
+            own = machine.sigma_ * mask.sum() + values(mask)[0]
+            assert np.isclose(found, own, rtol=1e-7)
+            moves += 1
+        own = machine.sigma_ * machine.n_selected_ + values(machine.support_)[0]
+        assert np.isclose(machine.objective_, own, rtol=1e-7)
+        falls(machine.result_.steps)
+    assert moves > (2 if search == "flip" else 0)
+
+
+def test_without_a_price_it_is_the_l1_twin_machine():
+    for seed in range(12):
+        X, y = make_instance(seed)
+        for balance in (0.5, 0.2):
+            options = {"c_fit": 0.05, "c_hinge": 0.05, "refit": False}
+            machine = quiet(FTSVM(sigma=0, balance=balance, **options), X, y)
+            twin = quiet(L1TwinSVM(**options), X, y)
+            assert np.allclose(machine.coef_, twin.coef_, atol=1e-9)
+            assert np.array_equal(machine.support_, twin.support_)
+            assert machine.sigma_ == 0
+            if balance == 0.5:
+                assert np.isclose(2 * machine.objective_, twin.objective_, rtol=1e-9)
+
+
+def test_sigma_is_a_part_of_the_objective_without_features():
+    for seed in range(8):
+        X, y, c_fit, c_hinge, _, balance = draw(seed)
+        options = {"c_fit": c_fit, "c_hinge": c_hinge, "balance": balance}
+        machine = quiet(FTSVM(sigma=0.05, **options), X, y)
+        m0, m1 = (y == 0).sum(), (y == 1).sum()
+        nothing = (1 - balance) * min(c_fit[0] * m0, c_hinge[0] * m1)
+        nothing += balance * min(c_fit[1] * m1, c_hinge[1] * m0)
+        assert np.isclose(machine.sigma_, 0.05 * nothing, rtol=1e-12)
+        same = FTSVM(sigma=machine.sigma_, sigma_absolute=True, **options)
+        assert np.array_equal(quiet(same, X, y).coef_, machine.coef_)
+        huge = quiet(FTSVM(sigma=1.001, **options), X, y)
+        assert huge.n_selected_ == 0 and np.isclose(huge.objective_, nothing, rtol=1e-12)
+
+
+def test_refit_is_the_twin_machine_on_the_support():
+    for seed in range(8):
+        X, y = make_instance(seed)
+        machine = quiet(FTSVM(c_fit=(0.1, 0.3)), X, y)
+        if not machine.n_selected_:
+            continue
+        alone = TwinSVM(c_fit=(0.1, 0.3), c_hinge=0.1).fit(X[:, machine.support_], y)
+        assert np.allclose(machine.coef_[:, machine.support_], alone.coef_, rtol=1e-6)
+        assert np.allclose(machine.intercept_, alone.intercept_, rtol=1e-6)
+        assert not machine.coef_[:, ~machine.support_].any()
+        lean = quiet(FTSVM(c_fit=(0.1, 0.3), refit=False), X, y)
+        assert lean.objective_ == machine.objective_
+        assert not np.allclose(lean.coef_, machine.coef_)
+    X, y, *_ = draw(0)
+    machines = [FTSVM(c_fit=1, c_hinge=1, kernel="rbf", refit=r).fit(X, y) for r in (True, False)]
+    assert np.array_equal(machines[0].support_, machines[1].support_)
+    assert machines[0].n_selected_ and not np.isclose(*(m.norms_[0] for m in machines), rtol=1e-3)
+    values = of_machine(machines[0], X, y)
+    rows = rows_of(values.X, machines[0].support_, "rbf", machines[0].gamma_)
+    _, expected = literal.twin_svm(rows[y == 1], rows[y == 0], (1, 1), (1, 1))
+    found = machines[0].plane_values(X)
+    own = TwinSVM(kernel="rbf", gamma=machines[0].gamma_, scale=False)
+    quiet(own, np.where(machines[0].support_, values.X, 0), y)
+    assert np.isclose(own.objective_, sum(expected), rtol=1e-6)
+    assert np.allclose(
+        own.plane_values(np.where(machines[0].support_, values.X, 0)), found, atol=1e-5
+    )
+
+
+# ---------------------------------------------------------------- where it ends
+
+
+def single_flips(machine, X, y):
+    """Objectives after each single flip of the features selected."""
+    values, found = of_machine(machine, X, y), []
+    for j in range(X.shape[1]):
+        mask = machine.support_.copy()
+        mask[j] = not mask[j]
+        found.append(machine.sigma_ * mask.sum() + values(mask)[0])
+    return np.array(found), values
+
+
+@pytest.mark.parametrize("init", ["all", "score", "weights", "mm"])
+def test_no_single_flip_improves(init):
+    for seed in range(20):
+        X, y = make_instance(seed)
+        machine = quiet(FTSVM(sigma=SIGMAS[seed % 3], init=init, refit=False), X, y)
+        flips, values = single_flips(machine, X, y)
+        assert (flips >= machine.objective_ - 1.01e-6 * values.nothing).all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_no_single_flip_improves_with_a_kernel(kernel):
+    kept = 0
+    for seed in range(10):
+        X, y, c_fit, c_hinge, _, balance = draw(seed)
+        machine = FTSVM(
+            c_fit=c_fit,
+            c_hinge=c_hinge,
+            sigma=SIGMAS[seed % 3],
+            balance=balance,
+            kernel=kernel,
+            refit=False,
+        )
+        quiet(machine, X, y)
+        flips, values = single_flips(machine, X, y)
+        assert (flips >= machine.objective_ - 1.01e-6 * values.nothing).all()
+        kept += machine.n_selected_
+    assert kept > 5
+
+
+def test_a_flip_that_is_ruled_out_would_be_seen(monkeypatch):
+    """The same test, with bounds that promise too much, fails."""
+    monkeypatch.setattr(LinearProblem, "most_gained", lambda problem, state: np.zeros(problem.n))
+    monkeypatch.setattr(LinearProblem, "order", lambda problem, state: list(range(problem.n)))
+    worse = 0
+    for seed in range(20):
+        X, y = make_instance(seed)
+        machine = quiet(FTSVM(sigma=SIGMAS[seed % 3], init="score", refit=False), X, y)
+        flips, values = single_flips(machine, X, y)
+        worse += (flips < machine.objective_ - 1.01e-6 * values.nothing).any()
+    assert worse > 5
+
+
+def test_near_the_optimum_on_the_fixed_instances():
+    gaps, published, from_all = [], [], []
+    for seed in range(0, 100, 4):
+        X, y = make_instance(seed)
+        values = of_instance(seed)
+        for sigma in (0.003, 0.01, 0.03, 0.1, 0.3):
+            least = values.least(sigma * values.nothing)
+            for found, options in (
+                (gaps, {}),
+                (published, {"init": "score", "search": "greedy"}),
+                (from_all, {"search": "greedy"}),
+            ):
+                machine = quiet(FTSVM(sigma=sigma, refit=False, **options), X, y)
+                assert machine.objective_ >= least * (1 - 1e-8)
+                found.append(machine.objective_ / least - 1)
+    assert np.mean(gaps) <= 0.005
+    assert np.mean(published) > 10 * np.mean(gaps) and np.mean(published) > 0.05
+    assert np.mean(gaps) < np.mean(from_all) < np.mean(published)
+
+
+# ---------------------------------------------------------------- exact
+
+
+def test_the_mixed_integer_program_is_enumeration():
+    better = 0
+    for seed in range(20):
+        X, y, c_fit, c_hinge, sigma, balance = draw(seed, n=6)
+        options = {
+            "c_fit": c_fit,
+            "c_hinge": c_hinge,
+            "sigma": sigma,
+            "sigma_absolute": True,
+            "balance": balance,
+            "scale": False,
+            "refit": False,
+        }
+        values = Values(X, y, c_fit, c_hinge, balance)
+        least = values.of_all_sets(sigma)
+        assert np.isclose(values.least(sigma), least, rtol=1e-9)
+        exact = quiet(FTSVM(exact=True, **options), X, y)
+        assert np.isclose(exact.objective_, least, rtol=1e-6)
+        assert least * (1 - 2e-6) <= exact.bound_ <= least * (1 + 1e-7)
+        assert exact.bound_ <= exact.objective_
+        found = quiet(FTSVM(**options), X, y)
+        assert found.objective_ >= least * (1 - 1e-9) and found.bound_ == -np.inf
+        greedy = quiet(FTSVM(exact=True, init="score", search="greedy", **options), X, y)
+        assert np.isclose(greedy.objective_, least, rtol=1e-6)
+        falls(greedy.result_.steps)
+        first = greedy.support_.copy()
+        for move in reversed(greedy.moves_):
+            first[move.feature] = not move.selected
+        for mask, objective in replayed(greedy, first):
+            assert np.isclose(objective, sigma * mask.sum() + values(mask)[0], rtol=1e-8)
+        published = quiet(FTSVM(init="score", search="greedy", **options), X, y)
+        better += greedy.objective_ < published.objective_ * (1 - 1e-6)
+    assert better > 3
+
+
+def test_no_answer_beats_the_enumeration_as_printed():
+    for seed in range(3):
+        X, y, c_fit, c_hinge, sigma, balance = draw(seed, 8, 9, 4)
+        E, planes, value = literal.ftsvm_exact(
+            X[y == 1], X[y == 0], c_fit[::-1], c_hinge[::-1], sigma, balance
+        )
+        machine = FTSVM(
+            c_fit=c_fit,
+            c_hinge=c_hinge,
+            sigma=sigma,
+            sigma_absolute=True,
+            balance=balance,
+            exact=True,
+            scale=False,
+            refit=False,
+        )
+        quiet(machine, X, y)
+        assert np.isclose(machine.objective_, value, rtol=1e-6)
+        assert np.array_equal(machine.support_, E)
+        for k, (w, _) in ((1, planes[0]), (0, planes[1])):
+            assert np.allclose(machine.coef_[k], w, atol=1e-6)
+
+
+def problem_of(machine, X, y):
+    """The problem of masks of a machine, as it is solved in a fit."""
+    machine._check_parameters()
+    data = machine._data(*machine._weighted(X, y, None))
+    shares = np.array([1 - machine.balance, machine.balance])
+    kind = LinearProblem if machine.kernel is None else KernelProblem
+    nothing = shares @ [data.featureless.flat(k).value for k in (0, 1)]
+    return kind(data, machine.sigma * nothing, shares)
+
+
+@pytest.mark.parametrize("c", [1e-5, 0.1, 1e4])
+def test_its_bound_holds_for_prices_of_every_size(c):
+    kept = 0
+    for seed in (0, 3, 7):
+        X, y = make_instance(seed)
+        X = X[:, :6] * (1 if c > 1e-4 else 1e5)
+        machine = FTSVM(c_fit=c, c_hinge=c, sigma=0.03, exact=True, refit=False, scale=c > 1e-4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SelectionWarning)
+            machine.fit(X, y)  # no warning that anything is left open
+        least = of_machine(machine, X, y).least(machine.sigma_)
+        assert machine.bound_ <= least * (1 + 1e-7)
+        assert machine.objective_ <= least * (1 + 2e-6)
+        kept += machine.n_selected_
+    assert kept
+
+
+def test_no_better_plane_has_a_weight_beyond_the_largest(monkeypatch):
+    """What weights are allowed to be in the program, against the optimum and every better mask."""
+    seen, true = [], twin_select.largest_weights
+
+    def recorded(*args):
+        seen.append(true(*args))
+        return seen[-1]
+
+    monkeypatch.setattr(twin_select, "largest_weights", recorded)
+    checked = near = 0
+    for seed in range(15):
+        X, y, c_fit, c_hinge, _, balance = draw(seed)
+        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.03, balance=balance, scale=False)
+        problem = problem_of(machine, X, y)
+        at_hand = problem.solve(np.arange(5) < 2)  # anything but the best
+        seen.clear()
+        twin_select.mixed_integer(problem, at_hand, 10)
+        if not seen:
+            continue
+        values = Values(X, y, c_fit, c_hinge, balance)
+        known = min(at_hand.value, values.nothing)
+        for mask in map(np.array, itertools.product((False, True), repeat=5)):
+            planes = [p.solve(np.ones(mask.sum())) for p in values.programs(rows_of(X, mask))]
+            value = problem.sigma * mask.sum() + values.shares @ [p.value for p in planes]
+            if mask.any() and value < known:
+                for plane, largest in zip(planes, seen, strict=True):
+                    assert (abs(plane.weights) <= largest[mask]).all()
+                    near += (abs(plane.weights) > 0.3 * largest[mask]).any()
+                    checked += 1
+    assert checked > 50 and near > 20
+
+
+def test_largest_weights_are_those_of_the_best_planes_but_one(monkeypatch):
+    """At a budget that is the least value the plane has the weights of the best; without time to
+    look, its norm is all that is known."""
+    for seed in range(10):
+        X, y, c_fit, c_hinge, *_ = draw(seed)
+        near, far = X[y == 1], X[y == 0]
+        fit, hinge = np.full(len(near), c_fit[0]), np.full(len(far), c_hinge[0])
+        plane = PlaneProgram(near, far, fit, hinge).solve(np.ones(5))
+        part = twin_select.plane_constraints(near, far, fit, hinge)
+        found = twin_select.largest_weights(part, plane.value, np.inf)
+        assert np.allclose(found, 1.01 * abs(plane.weights), rtol=1e-3, atol=1e-3)
+        wider = twin_select.largest_weights(part, 1.1 * plane.value, np.inf)
+        assert (wider >= found).all() and (wider > found + 1e-3).any()
+        assert (wider <= 1.1 * plane.value).all()
+        unknown = twin_select.largest_weights(part, plane.value, 0.0)
+        assert (unknown == plane.value).all()
+
+
+def test_a_short_time_leaves_a_bound_and_a_warning():
+    X, y = make_wide(60, 60, seed=1)
+    with pytest.warns(
+        ConvergenceWarning, match=r"after 0\.01 seconds .* at most .*% above the least"
+    ):
+        machine = FTSVM(exact=True, time_limit=0.01).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="raise time_limit"):
+        longer = FTSVM(exact=True, time_limit=3).fit(X, y)
+    assert 0 < machine.bound_ <= longer.objective_ and longer.bound_ <= longer.objective_
+    assert f"proven to be at least {machine.bound_:.6g}" in machine.summary()
+
+
+def test_what_is_proven_from_the_start_needs_no_program(monkeypatch):
+    def unwanted(*args, **more):
+        raise AssertionError
+
+    X, y = make_instance(0)
+    monkeypatch.setattr(twin_select, "milp", unwanted)
+    for sigma in (0, 1.5, 1e9):
+        machine = quiet(FTSVM(exact=True, sigma=sigma), X, y)
+        assert np.isclose(machine.bound_, machine.objective_, rtol=1e-6)
+        assert machine.bound_ <= machine.objective_
+    machine = quiet(FTSVM(exact=True), np.full((6, 2), 0.5), [0, 1] * 3)
+    assert np.isclose(machine.bound_, machine.objective_)
+    # a search that ends above the objective without features
+    greedy = FTSVM(exact=True, sigma=1.5, tol=1e9, search="greedy")
+    machine = quiet(greedy, X, y)
+    assert machine.n_selected_ == 0 and len(machine.moves_) == 12
+    assert np.isclose(machine.objective_, known_instance(0).nothing, rtol=1e-12)
+
+
+# ---------------------------------------------------------------- bounds that rule flips out
+
+
+def test_no_flip_gains_more_than_its_bound():
+    tight = 0
+    for seed in range(20):
+        X, y, c_fit, c_hinge, _, balance = draw(seed, n=7)
+        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.01, balance=balance, scale=False)
+        problem = problem_of(machine, X, y)
+        values = Values(X, y, c_fit, c_hinge, balance)
+        rng = np.random.default_rng(seed)
+        for _ in range(5):
+            mask = rng.random(7) < 0.5
+            state = problem.solve(mask)
+            assert np.isclose(state.value, problem.sigma * mask.sum() + values(mask)[0], rtol=1e-8)
+            hopes = problem.most_gained(state)
+            for j in np.flatnonzero(~mask):
+                gained = values(mask)[0] - values(mask | (np.arange(7) == j))[0]
+                assert gained <= hopes[j] + 1e-8 * values.nothing
+                tight += mask.any() and hopes[j] < 1e-6 * values.nothing
+    assert tight > 20
+
+
+def test_flips_are_found_if_and_only_if_they_gain():
+    """Along a random walk, in which features come back, against values solved from scratch."""
+    found = 0
+    for seed in range(15):
+        X, y, c_fit, c_hinge, _, balance = draw(seed, n=6)
+        sigma = [0.003, 0.02, 0.1][seed % 3]
+        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=sigma, balance=balance, scale=False)
+        problem, values = problem_of(machine, X, y), Values(X, y, c_fit, c_hinge, balance)
+        rng = np.random.default_rng(seed)
+        state = problem.solve(np.ones(6, dtype=bool))
+        for _ in range(12):
+            for j in rng.permutation(6):
+                mask = state.mask.copy()
+                mask[j] = not mask[j]
+                after = problem.sigma * mask.sum() + values(mask)[0]
+                gain = state.value - after
+                if abs(gain) < 1e-7 * values.nothing:
+                    continue
+                new = problem.flipped(state, int(j), 0.0)
+                assert (new is not None) == (gain > 0)
+                if new is not None:
+                    assert np.array_equal(new.mask, mask) and np.isclose(
+                        new.value, after, rtol=1e-8
+                    )
+                    found += 1
+                # what is dear stays out, whatever is asked
+                assert problem.flipped(state, int(j), gain + 1e-6 * values.nothing) is None
+            mask = state.mask.copy()
+            mask[rng.integers(6, size=2)] ^= True
+            state = problem.solve(mask)
+    assert found > 30
+
+
+def test_a_feature_comes_back_for_a_price_below_its_gain():
+    found = 0
+    for seed in range(20):
+        X, y, c_fit, c_hinge, _, balance = draw(seed, n=4)
+        X[:, 0] += 2 * y
+        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, balance=balance, scale=False)
+        problem, values = problem_of(machine, X, y), Values(X, y, c_fit, c_hinge, balance)
+        mask = np.arange(4) > 1
+        for j in (0, 1):
+            gain = values(mask)[0] - values(mask | (np.arange(4) == j))[0]
+            if gain < 0.02 * values.nothing:
+                continue
+            for part in (0.99, 1.01):
+                problem.sigma = part * gain
+                new = problem.flipped(problem.solve(mask), j, 0.0)
+                assert (new is not None) == (part < 1)
+            found += 1
+    assert found > 10
+
+
+def test_values_without_a_feature_are_bounds():
+    for seed in range(10):
+        X, y, c_fit, c_hinge, _, balance = draw(seed, n=6)
+        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.1, balance=balance, scale=False)
+        problem, values = problem_of(machine, X, y), Values(X, y, c_fit, c_hinge, balance)
+        state = problem.solve(np.ones(6, dtype=bool))
+        for turn in range(30):
+            j = int(np.random.default_rng([seed, turn]).integers(6))
+            state = problem.flipped(state, j, 0.0) or state
+            for i in np.flatnonzero(state.mask):
+                without = state.mask & (np.arange(6) != i)
+                rows = rows_of(X, without)
+                for k, program in enumerate(values.programs(rows)):
+                    if without.any() and not (state.mask & ~problem.tried).any():
+                        least = program.value(np.ones(without.sum()))
+                        assert problem.without[k, i] <= least * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])
+def test_losses_after_a_flip_are_those_of_the_planes_as_they_are(kernel):
+    for seed in range(6):
+        X, y, *_ = draw(seed)
+        options = {"c_fit": (5.0, 3.0), "c_hinge": (4.0, 5.0), "kernel": kernel, "gamma": 0.2}
+        machine = FTSVM(sigma=0.1, scale=False, **options)
+        problem, mask = problem_of(machine, X, y), np.arange(5) != seed % 5
+        mask[(seed + 2) % 5] = False
+        state = problem.solve(mask)
+        twin = quiet(L1TwinSVM(refit=False, scale=False, **options), np.where(mask, X, 0), y)
+        losses = functools.partial(lost, twin, X, y, mask, problem.shares)
+        now = problem.sigma * 3 + losses(mask)
+        assert np.isclose(problem.loss_now(state), now, rtol=1e-7)
+        after = problem.after_switching(state)
+        for j in range(5):
+            other = mask ^ (np.arange(5) == j)
+            expected = problem.sigma * other.sum() + losses(other)
+            assert np.isclose(after[j], expected, rtol=1e-6)
+        order = problem.order(state)
+        assert sorted(order) == list(range(5))
+        if kernel is None:
+            on, off = order[:3], order[3:]
+            assert mask[on].all() and not mask[off].any()
+            assert (np.diff((after - problem.sizes(state))[on]) >= 0).all()
+            assert (np.diff(problem.most_gained(state)[off]) <= 0).all()
+        else:
+            assert (np.diff(after[order]) >= 0).all()
+
+
+def test_flips_with_a_kernel_are_found_if_and_only_if_they_gain():
+    found = 0
+    for seed in range(6):
+        X, y, c_fit, c_hinge, _, balance = draw(seed, 9, 8, 4)
+        for kernel in ("rbf", "poly"):
+            machine = FTSVM(
+                c_fit=c_fit,
+                c_hinge=c_hinge,
+                sigma=0.02,
+                balance=balance,
+                kernel=kernel,
+                gamma=0.3,
+                scale=False,
+            )
+            problem = problem_of(machine, X, y)
+            values = Values(X, y, c_fit, c_hinge, balance, kernel, 0.3)
+            rng = np.random.default_rng(seed)
+            for mask in rng.random((6, 4)) < 0.5:
+                state = problem.solve(mask)
+                for j in range(4):
+                    other = mask ^ (np.arange(4) == j)
+                    after = problem.sigma * other.sum() + values(other)[0]
+                    if abs(state.value - after) < 1e-7 * values.nothing:
+                        continue
+                    new = problem.flipped(state, j, 0.0)
+                    assert (new is not None) == (after < state.value)
+                    if new is not None:
+                        assert np.isclose(new.value, after, rtol=1e-7)
+                        found += 1
+    assert found > 30
+
+
+def test_squared_distances_do_not_drift():
+    X, y, c_fit, c_hinge, _, balance = draw(0)
+    X[:, 0] *= 1e4  # of which nothing may be left once it is switched off
+    machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, kernel="rbf", gamma=0.2, scale=False)
+    problem = problem_of(machine, X, y)
+    mask = np.ones(5, dtype=bool)
+    distances, values = problem.values(mask)
+    rng = np.random.default_rng(0)
+    for j in [0, *rng.integers(1, 5, 60)]:
+        distances, values = problem.switched(mask, j, distances)
+        mask[j] = not mask[j]
+    _, fresh = problem.values(mask)
+    assert np.allclose(values, fresh, atol=1e-6)
+
+
+def test_the_loop_of_the_start_descends_what_it_should():
+    kept = 0
+    for seed in range(10):
+        X, y, c_fit, c_hinge, _, balance = draw(seed, n=7)
+        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.05, balance=balance, scale=False)
+        problem, stand_in = problem_of(machine, X, y), Exponential(3.0)
+        loop = Surrogate(problem, stand_in)
+        planes = problem.solve(np.ones(7, dtype=bool)).planes
+        visited = []
+        weights, result = majorize_minimize(
+            loop,
+            np.concatenate([plane.weights for plane in planes]),
+            callback=lambda step, point, visited=visited: visited.append((step, point)),
+        )
+        assert result.status == "converged" and len(visited) >= 2
+        for step, point in visited:
+            both, value = np.split(point, 2), 0
+            for k, program in enumerate(Values(X, y, c_fit, c_hinge, balance).programs(X)):
+                offset = program.best_offset(both[k])
+                loss = program.loss(both[k], offset) + abs(both[k]).sum()
+                value += problem.shares[k] * loss
+            value += problem.sigma * (1 - np.exp(-3 * (abs(both[0]) + abs(both[1])))).sum()
+            assert np.isclose(step.objective, value, rtol=1e-9)
+        # the tangent lies above, and touches
+        point, slopes = visited[0][1], loop.tangent(visited[0][1])
+        step, sizes = 1e-6, problem.joint_sizes(point)
+        for j in range(7):
+            ahead = sizes + step * (np.arange(7) == j)
+            slope = problem.sigma * (stand_in.value(ahead) - stand_in.value(sizes)).sum() / step
+            assert np.isclose(slopes[j], slope, rtol=1e-4)
+        kept += np.count_nonzero(weights)
+        # what lies above is minimised, with a price of the weights for each plane
+        for half, k, share in zip(
+            np.split(loop.minimize(slopes, point), 2), (0, 1), problem.shares, strict=True
+        ):
+            program = list(Values(X, y, c_fit, c_hinge, balance).programs(X))[k]
+            costs = 1 + slopes / share
+            value = costs @ abs(half) + program.loss(half, program.best_offset(half))
+            assert np.isclose(value, program.solve(costs).value, rtol=1e-8)
+    assert kept
+
+
+def test_flips_start_from_the_last_solution():
+    warm = cold = 0
+    for seed in range(6):
+        X, y = make_instance(seed)
+        machine = quiet(FTSVM(sigma=0.03, init="score", refit=False), X, y)
+        counts = machine.result_.counts
+        assert counts.keys() == {"linear program", "pivot", "trial"}
+        warm += counts["pivot"] / counts["linear program"]
+        values = of_instance(seed)
+        for program in values.programs(values.X):
+            program.solve(np.ones(X.shape[1]))
+            cold += program.counts["pivot"] / 2
+    assert warm < 0.6 * cold
+
+
+def test_most_flips_are_ruled_out_by_bounds():
+    X, y = make_wide(60, 500, seed=2)
+    machine = FTSVM(sigma=0.01).fit(X, y)
+    assert 0 < machine.result_.counts["trial"] < 500
+    assert len(machine.moves_) > 450
+
+
+# ---------------------------------------------------------------- scores and rankings
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", "poly"])
+def test_scores_are_those_of_algorithm_2(kernel):
+    for seed in range(6):
+        X, y, c_fit, c_hinge, _, balance = draw(seed)
+        for support in (np.ones(5, dtype=bool), np.arange(5) % 2 == 0):
+            expected = literal.rtsvm(
+                X[y == 1],
+                X[y == 0],
+                support,
+                c_fit[::-1],
+                c_hinge[::-1],
+                balance,
+                kernel
+                and (
+                    lambda a, b: pairwise_kernels(
+                        a, b, metric=kernel, gamma=0.2, filter_params=True
+                    )
+                ),
+            )
+            options = {
+                "support": support,
+                "c_fit": c_fit,
+                "c_hinge": c_hinge,
+                "balance": balance,
+                "kernel": kernel,
+                "gamma": 0.2,
+                "scale": False,
+            }
+            found = ranked(X, y, by="score", **options)
+            assert np.allclose(found.scores, expected, rtol=1e-5)
+            assert np.array_equal(found.order, np.argsort(-found.scores, kind="stable"))
+            backwards = ranked(X, y, by="reversed", **options)
+            assert np.allclose(backwards.scores, 1 - found.scores)
+
+
+def ranked(X, y, **options):
+    """The ranking, also where all scores are equal."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "all scores are equal", SelectionWarning)
+        return rank_features(X, y, **options)
+
+
+def lost(machine, X, y, support, shares, mask):
+    """What rows cost in the planes of a machine on a support, with other features."""
+    rows, away = np.where(mask, X, 0), None
+    if machine.kernel is None:
+        away = machine.plane_values(rows)
+    else:
+        # the points change with the features, too
+        known = np.where(support, X, 0)
+        places = [np.argmax((known == point).all(axis=1)) for point in machine.support_vectors_]
+        values = pairwise_kernels(rows, rows[places], metric=machine.kernel, gamma=machine.gamma)
+        away = values @ machine.dual_coef_.T + machine.intercept_
+    total = 0
+    for k in (0, 1):
+        far = np.maximum(0, 1 + (1 if k else -1) * away[y != k, k])
+        near = abs(away[y == k, k])
+        total += shares[k] * (machine.c_fit[k] * near.sum() + machine.c_hinge[k] * far.sum())
+    return total
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])
+def test_drops_are_what_losses_rise_by(kernel):
+    for seed in range(6):
+        X, y, c_fit, c_hinge, _, balance = draw(seed)
+        support = np.arange(5) != seed % 5
+        c_fit, c_hinge = (5.0, 3.0), (4.0, 5.0)
+        options = {
+            "c_fit": c_fit,
+            "c_hinge": c_hinge,
+            "kernel": kernel,
+            "gamma": 0.2,
+            "scale": False,
+        }
+        found = rank_features(X, y, support=support, balance=balance, **options).scores
+        machine = L1TwinSVM(refit=False, **options)
+        quiet(machine, np.where(support, X, 0), y)
+        shares = np.array([1 - balance, balance])
+
+        losses = functools.partial(lost, machine, X, y, support, shares)
+        now = losses(support)
+        for j in range(5):
+            flipped = support ^ (np.arange(5) == j)
+            expected = (losses(flipped) - now) * (1 if support[j] else -1)
+            assert np.isclose(found[j], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_weights_are_sizes_in_both_planes():
+    X, y = make_instance(5)
+    found = rank_features(X, y, by="weights", balance=0.3)
+    machine = quiet(L1TwinSVM(c_fit=0.1, c_hinge=0.1, refit=False), X, y)
+    sizes = abs(machine.coef_ * machine.scale_)
+    assert np.allclose(found.scores, 0.7 * sizes[0] + 0.3 * sizes[1])
+    constant = np.column_stack([np.full(len(X), 2.0), X])
+    with pytest.warns(SelectionWarning, match="constant"):
+        wider = rank_features(constant, y, by="weights", balance=0.3)
+    assert wider.scores[0] == -np.inf and wider.order[-1] == 0
+    assert np.allclose(wider.scores[1:], found.scores)
+
+
+def test_rankings_are_checked():
+    with pytest.raises(
+        ValueError, match='^by=\'best\'; pass "drop", "weights", "score" or "reversed"'
+    ):
+        rank_features(GOOD, LABELS, by="best")
+    with pytest.raises(ValueError, match="needs weights, which kernel='rbf' has not"):
+        rank_features(GOOD, LABELS, by="weights", kernel="rbf")
+    for support in ([0, 1], [True], [[True, False]]):
+        with pytest.raises(ValueError, match="^support has type .*; pass one bool for each of 2"):
+            rank_features(GOOD, LABELS, support=support)
+    for balance in (0, 1, -1, np.nan):
+        with pytest.raises(ValueError, match="^balance="):
+            rank_features(GOOD, LABELS, balance=balance)
+    with pytest.raises(ValueError, match="^c_fit="):
+        rank_features(GOOD, LABELS, c_fit=-1)
+    with pytest.raises(ValueError, match="one class"):
+        rank_features(GOOD, [0] * 6)
+    with pytest.warns(SelectionWarning, match="all scores are equal.*larger c_fit"):
+        nothing = rank_features(GOOD, LABELS, support=[False, False])
+    assert np.isfinite(nothing.scores).all()
+
+
+def test_a_ranking_suits_select_k_best():
+    X, y = load("wdbc", return_X_y=True)
+    found = rank_features(X, y)
+    kept = SelectKBest(rank_features, k=3).fit(X, y).get_support(indices=True)
+    assert set(kept) == set(found.order[:3])
+
+
+def test_flat_surfaces_select_nothing_by_their_order():
+    X, y = load("pima", return_X_y=True)
+    cheap = {"kernel": "rbf", "c_fit": 1e-3, "c_hinge": 1e-3}
+    for part in (X[::6], X[::6, ::-1]):
+        with pytest.warns(SelectionWarning) as said:
+            machine = FTSVM(n_features=3, **cheap).fit(part, y[::6])
+        assert machine.n_selected_ == 0
+        assert "n_features=3, but no other gets a weight; 0" in str(said[0].message)
+        with pytest.warns(SelectionWarning, match="all scores are equal"):
+            rank_features(part, y[::6], **cheap)
+
+
+def test_features_that_do_nothing_alone_are_found_among_all():
+    """Of two that matter together only, as in a checkerboard."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (120, 4))
+    y = (X[:, 1] * X[:, 2] > 0).astype(int)
+    options = {"kernel": "rbf", "gamma": 0.5, "c_fit": 0.3, "c_hinge": 0.3, "sigma": 0.5}
+    with pytest.warns(SelectionWarning, match="no feature is selected"):
+        FTSVM(**options).fit(X, y)
+    machine = FTSVM(n_features=2, **options).fit(X, y)
+    assert np.flatnonzero(machine.support_).tolist() == [1, 2]
+
+
+# ---------------------------------------------------------------- sizes
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("sigma", [0, 0.01, 5])
+def test_so_many_features_as_asked_for(kernel, sigma):
+    X, y, *_ = draw(2, 20, 20, 6)
+    options = {"c_fit": 2, "c_hinge": 2, "sigma": sigma, "kernel": kernel, "refit": False}
+    for size in (1, 3, 5):
+        machine = quiet(FTSVM(n_features=size, **options), X, y)
+        assert machine.n_selected_ == size
+        values = of_machine(machine, X, y)
+        own = machine.sigma_ * size + values(machine.support_)[0]
+        assert np.isclose(machine.objective_, own, rtol=1e-7)
+        falls(machine.result_.steps)
+        stages = [step.stage for step in machine.result_.steps]
+        assert stages == sorted(stages)
+        replayed(machine, np.ones(6, dtype=bool))
+
+
+def test_each_step_to_a_size_is_the_best():
+    X, y = make_instance(4)
+    values = known_instance(4)
+    machine = FTSVM(sigma=0.003, refit=False).fit(X, y)
+    fewer = FTSVM(sigma=0.003, n_features=machine.n_selected_ - 1, refit=False).fit(X, y)
+    rest = [
+        values(machine.support_ & (np.arange(X.shape[1]) != j))[0]
+        for j in np.flatnonzero(machine.support_)
+    ]
+    assert np.isclose(values(fewer.support_)[0], min(rest), rtol=1e-9)
+    lean = FTSVM(sigma=0.3, refit=False)
+    quiet(lean, X, y)
+    more = quiet(FTSVM(sigma=0.3, n_features=lean.n_selected_ + 1, refit=False), X, y)
+    rest = [
+        values(lean.support_ | (np.arange(X.shape[1]) == j))[0]
+        for j in np.flatnonzero(~lean.support_)
+    ]
+    assert np.isclose(values(more.support_)[0], min(rest), rtol=1e-9)
+
+
+def test_more_features_than_there_are_is_told():
+    X, y = make_instance(0)
+    with pytest.warns(
+        SelectionWarning, match="n_features=12, but no other gets a weight.* 7 are ret"
+    ):
+        machine = FTSVM(n_features=12).fit(X, y)
+    assert machine.n_selected_ == 7
+    with pytest.warns(SelectionWarning, match="n_features=50, but only 2 vary; 2 are returned"):
+        machine = FTSVM(n_features=50, kernel="rbf", c_fit=1, c_hinge=1).fit(X[:, :2], y)
+    assert machine.n_selected_ == 2
+
+
+# ---------------------------------------------------------------- invariances
+
+
+def options_of(seed):
+    X, y, c_fit, c_hinge, _, balance = draw(seed)
+    return X, y, {"c_fit": c_fit, "c_hinge": c_hinge, "sigma": 0.02, "balance": balance}
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_the_order_of_rows_and_features_does_not_matter(kernel):
+    for seed in range(8):
+        X, y, options = options_of(seed)
+        machine = quiet(FTSVM(kernel=kernel, **options), X, y)
+        rng = np.random.default_rng(seed)
+        rows, columns = rng.permutation(len(y)), rng.permutation(5)
+        other = quiet(FTSVM(kernel=kernel, **options), X[rows][:, columns], y[rows])
+        assert np.array_equal(other.support_, machine.support_[columns])
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-8)
+        same = quiet(FTSVM(kernel=kernel, **options), X[rows], y[rows])
+        assert np.array_equal(same.plane_values(X), machine.plane_values(X))
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_classes_may_change_places(kernel):
+    for seed in range(8):
+        X, y, options = options_of(seed)
+        machine = quiet(FTSVM(kernel=kernel, **options), X, y)
+        swapped = {
+            **options,
+            "c_fit": options["c_fit"][::-1],
+            "c_hinge": options["c_hinge"][::-1],
+            "balance": 1 - options["balance"],
+        }
+        other = quiet(FTSVM(kernel=kernel, **swapped), X, 1 - y)
+        assert np.array_equal(other.support_, machine.support_)
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-9)
+        assert np.allclose(-other.plane_values(X)[:, ::-1], machine.plane_values(X), atol=1e-6)
+        assert np.allclose(-other.decision_function(X), machine.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])
+def test_units_and_origin_do_not_matter(kernel):
+    for seed in range(6):
+        X, y, options = options_of(seed)
+        machine = quiet(FTSVM(kernel=kernel, **options), X, y)
+        factors = np.array([1e-3, 0.2, 1, 7, 1e4])
+        moved = X * factors - 3 * factors
+        other = quiet(FTSVM(kernel=kernel, **options), moved, y)
+        assert np.array_equal(other.support_, machine.support_)
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-7)
+        assert np.allclose(other.plane_values(moved), machine.plane_values(X), atol=1e-5)
+        lean = [
+            quiet(FTSVM(kernel=kernel, scale=False, refit=False, **options), X + shift, y)
+            for shift in (0, 2)
+        ]
+        assert np.array_equal(lean[0].support_, lean[1].support_)
+        assert np.isclose(lean[0].objective_, lean[1].objective_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_a_row_of_weight_two_is_two_rows(kernel):
+    for seed in range(6):
+        X, y, options = options_of(seed)
+        weights = np.random.default_rng(seed).integers(0, 4, len(y))
+        weights[[np.argmax(y == 0), np.argmax(y == 1)]] = 2
+        weighted = quiet(FTSVM(kernel=kernel, **options), X, y, sample_weight=weights)
+        repeated = FTSVM(kernel=kernel, **options)
+        quiet(repeated, np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        assert np.array_equal(weighted.support_, repeated.support_)
+        assert np.isclose(weighted.objective_, repeated.objective_, rtol=1e-9)
+        assert np.isclose(weighted.sigma_, repeated.sigma_, rtol=1e-12)
+        assert np.allclose(weighted.plane_values(X), repeated.plane_values(X), atol=1e-6)
+
+
+def test_what_twice_the_rows_change():
+    """A relative price keeps pace with the losses, which the norms do not."""
+    X, y = make_instance(1)
+    twice = np.vstack([X, X]), np.append(y, y)
+    for sigma in (0.01, 0.1):
+        half = quiet(FTSVM(c_fit=0.2, c_hinge=0.2, sigma=sigma), X, y)
+        whole = quiet(FTSVM(c_fit=0.1, c_hinge=0.1, sigma=sigma), *twice)
+        assert np.array_equal(half.support_, whole.support_)
+        assert np.isclose(half.sigma_, whole.sigma_) and np.isclose(
+            half.objective_, whole.objective_
+        )
+    lone = FTSVM(sigma=0.01).fit(X, y)
+    assert np.isclose(FTSVM(sigma=0.01).fit(*twice).sigma_, 2 * lone.sigma_)
+    absolute = [FTSVM(sigma=0.1, sigma_absolute=True) for _ in range(2)]
+    for machine, data in zip(absolute, ((X, y), twice), strict=True):
+        quiet(machine, *data)
+    assert absolute[0].n_selected_ <= absolute[1].n_selected_
+
+
+@pytest.mark.parametrize("labels", [("b", "a"), (True, False), (-1, 1)])
+def test_labels_may_be_anything(labels):
+    X, y, options = options_of(0)
+    first, second = sorted(labels)
+    machine = quiet(FTSVM(**options), X, y)
+    other = quiet(FTSVM(**options), X, np.where(y == 1, second, first))
+    assert np.array_equal(machine.coef_, other.coef_)
+    assert np.array_equal(other.predict(X) == second, machine.predict(X) == 1)
+
+
+def test_frames_names_pickles_and_clones():
+    X, y = load("wdbc", return_X_y=True, as_frame=True)
+    machine = clone(FTSVM(sigma=0.03)).fit(X, y)
+    back = pickle.loads(pickle.dumps(machine))
+    assert np.array_equal(back.decision_function(X), machine.decision_function(X))
+    assert back.moves_ == machine.moves_ and back.summary() == machine.summary()
+    selected = machine.get_feature_names_out()
+    assert all(str(name) in machine.summary() for name in selected)
+    assert "objective (21), before a refit: " in machine.summary()
+    assert "proven" not in machine.summary()
+    kernel = FTSVM(kernel="rbf", c_fit=1, c_hinge=1).fit(X.iloc[:60], y.iloc[:60])
+    assert np.array_equal(pickle.loads(pickle.dumps(kernel)).predict(X), kernel.predict(X))
+    assert isinstance(machine.set_output(transform="pandas").transform(X), pd.DataFrame)
+
+
+def test_a_kernel_sees_the_selected_features_alone():
+    for seed in range(5):
+        X, y, options = options_of(seed)
+        for kernel in ("rbf", "poly"):
+            machine = quiet(FTSVM(kernel=kernel, **options | {"c_fit": 2, "c_hinge": 2}), X, y)
+            noise = np.random.default_rng(0).standard_normal(X.shape) * 100
+            changed = np.where(machine.support_, X, noise)
+            assert np.allclose(machine.decision_function(changed), machine.decision_function(X))
+            assert machine.gamma_ == 1 / 5
+
+
+def test_kernels_may_be_functions():
+    X, y, options = options_of(3)
+    named = quiet(FTSVM(kernel="rbf", gamma=0.3, **options), X, y)
+    function = FTSVM(kernel=lambda a, b: np.exp(-0.3 * ((a - b) ** 2).sum()), **options)
+    quiet(function, X, y)
+    assert np.array_equal(named.support_, function.support_)
+    assert np.isclose(named.objective_, function.objective_, rtol=1e-7)
+    for kernel in ("linear", "sigmoid", "cosine"):
+        machine = quiet(FTSVM(kernel=kernel, **options), X, y)
+        assert machine.result_.duality_gap <= 1e-7
+
+
+# ---------------------------------------------------------------- parameters and warnings
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("data, error, words", BAD_DATA)
+def test_bad_data_are_refused(kernel, data, error, words):
+    with pytest.raises(error, match=words):
+        FTSVM(kernel=kernel).fit(*data)
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        (
+            {"init": "mm", "kernel": "rbf"},
+            ValueError,
+            'init=\'mm\' looks at weights.*"all" or "score"',
+        ),
+        ({"init": "weights", "kernel": "rbf"}, ValueError, "init='weights' looks at weights"),
+        (
+            {"exact": True, "kernel": "rbf"},
+            ValueError,
+            "exact=True is a program in planes.*kernel=None",
+        ),
+        ({"init": "none"}, ValueError, 'pass "all", "score", "weights" or "mm"'),
+        ({"search": "best"}, ValueError, 'pass "flip" or "greedy"'),
+        ({"balance": 1}, ValueError, "balance=1; pass a number above 0 and below 1"),
+        ({"balance": 0}, ValueError, "balance=0;.*0 excluded"),
+        ({"sigma": -1}, ValueError, "sigma=-1; pass a number from 0"),
+        ({"sigma": np.inf}, ValueError, "sigma=inf"),
+        ({"sigma_absolute": 1}, TypeError, "sigma_absolute=1; pass True or False"),
+        ({"time_limit": 0}, ValueError, "time_limit=0;.*0 excluded"),
+        ({"n_features": 0}, ValueError, "n_features=0"),
+        ({"n_features": 1.5}, ValueError, "n_features=1.5; pass a whole number"),
+        ({"tol": -1}, ValueError, "tol=-1"),
+        ({"max_iter": 0}, ValueError, "max_iter=0"),
+        ({"progress": "yes"}, TypeError, "progress='yes'"),
+        ({"c_fit": (1, 2, 3)}, ValueError, "c_fit=.*two in the order of classes_"),
+    ],
+)
+def test_parameters_are_checked(options, error, words):
+    with pytest.raises(error, match=words):
+        FTSVM(**options).fit(GOOD, LABELS)
+
+
+@pytest.mark.parametrize("search", ["flip", "greedy"])
+def test_one_round_warns(search):
+    X, y = make_instance(0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"not converged in 1 rounds: .* raise max_iter or tol"
+    ):
+        machine = FTSVM(max_iter=1, search=search).fit(X, y)
+    assert machine.result_.status == "max_iter" and machine.n_iter_ == 1
+    machine = FTSVM(search=search).fit(X, y)
+    assert machine.result_.status == "converged" and 2 <= machine.n_iter_ < 10
+    # where nothing is left to gain, one round is enough
+    assert quiet(FTSVM(max_iter=1, search=search, sigma=0), X, y).n_iter_ == 1
+
+
+@pytest.mark.parametrize("tol", [0, 1e-12, 0.1])
+def test_tolerances(tol):
+    for seed in range(5):
+        X, y = make_instance(seed)
+        for init in ("all", "mm", "score"):
+            machine = quiet(FTSVM(tol=tol, init=init, refit=False), X, y)
+            flips, values = single_flips(machine, X, y)
+            slack = (tol + 1e-8) * values.nothing
+            assert (flips >= machine.objective_ - slack).all()
+            assert machine.result_.status == "converged"
+
+
+def test_progress_is_shown(capsys):
+    X, y = make_instance(0)
+    FTSVM(progress=True).fit(X, y)
+    assert "round 1" in capsys.readouterr().err
+    FTSVM().fit(X, y)
+    assert not capsys.readouterr().err
+
+
+def test_before_a_fit_there_is_nothing():
+    with pytest.raises(NotFittedError):
+        FTSVM().predict(GOOD)
+    assert not hasattr(FTSVM(), "support_")
+
+
+# ---------------------------------------------------------------- degenerate data
+
+
+@pytest.mark.parametrize("sigma", [1, 1e9])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("search", ["flip", "greedy"])
+def test_dear_features_are_none(search, kernel, sigma):
+    X, y, *_ = draw(0)
+    with pytest.warns(
+        SelectionWarning, match="no feature is selected: both.*smaller sigma, a larger c_fit"
+    ):
+        machine = FTSVM(sigma=sigma, search=search, kernel=kernel).fit(X, y)
+    assert machine.n_selected_ == 0 and machine.norms_.tolist() == [0, 0]
+    assert np.isclose(machine.objective_, of_machine(machine, X, y).nothing)
+    assert (machine.predict(X) == 0).all()  # 13 rows, against 11
+    assert np.isinf(machine.distances(X)).all()
+    assert "0 of 5 features" in machine.summary()
+
+
+def test_equal_means_select_nothing():
+    for seed in range(5):
+        X, y, *_ = draw(seed)
+        for k in (0, 1):
+            X[y == k] -= X[y == k].mean(axis=0)
+        for c in (0.1, 100):
+            machine = quiet(FTSVM(c_fit=c, c_hinge=c, sigma=1e-5), X, y)
+            assert machine.n_selected_ == 0
+            assert len(machine.result_.steps) <= 3  # all of them at once
+
+
+@pytest.mark.parametrize("c", [1e-6, 1e6])
+def test_prices_at_their_ends(c):
+    for seed in range(4):
+        X, y = make_instance(seed)
+        machine = quiet(FTSVM(c_fit=c, c_hinge=c, refit=False), X, y)
+        assert machine.result_.duality_gap <= 1e-7
+        flips, values = single_flips(machine, X, y)
+        assert (flips >= machine.objective_ - 1.01e-6 * values.nothing).all()
+        assert (machine.n_selected_ == 0) == (c < 1)
+
+
+def test_columns_that_are_equal_or_constant_are_not_paid_twice():
+    X, y = make_instance(0)
+    machine = FTSVM().fit(X, y)
+    with pytest.warns(SelectionWarning, match="constant features are never selected.*: 24"):
+        other = FTSVM().fit(np.column_stack([X, X, np.full(len(X), 1e9)]), y)
+    assert other.n_selected_ == machine.n_selected_
+    assert np.isclose(other.objective_, machine.objective_, rtol=1e-9)
+    assert not (other.support_[:12] & other.support_[12:24]).any()
+    # the place of a feature among those that vary is not its place among all
+    first = quiet(FTSVM(refit=False), np.column_stack([np.ones(len(X)), X]), y)
+    replayed(first, np.arange(13) > 0)
+    assert np.array_equal(first.support_[1:], machine.support_)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_few_rows_and_columns(kernel):
+    for X, y in (
+        ([[0.0, 1], [1, 5]], [0, 1]),
+        ([[0.0, 1], [1, 5]] * 2, [0, 1, 1, 0]),
+        ([[0.0], [1], [2], [3]], [0, 0, 1, 1]),
+        (np.full((6, 2), 0.1), [0, 1] * 3),
+    ):
+        for c in (0.1, 10):
+            machine = quiet(FTSVM(c_fit=c, c_hinge=c, kernel=kernel), np.array(X), y)
+            assert np.isfinite(machine.decision_function(X)).all()
+    with pytest.warns(SelectionWarning, match="constant features"):
+        with pytest.warns(SelectionWarning, match="no feature is selected"):
+            FTSVM(kernel=kernel).fit(np.full((6, 2), 0.1), [0, 1] * 3)
+
+
+def test_wide_data():
+    X, y = make_wide(60, 800, seed=3)
+    machine = FTSVM(c_fit=0.3, c_hinge=0.3, sigma=0.02, refit=False).fit(X, y)
+    assert 0 < machine.n_selected_ < 30 and machine.score(X, y) > 0.9
+    values = of_machine(machine, X, y)
+    own = machine.sigma_ * machine.n_selected_ + values(machine.support_)[0]
+    assert np.isclose(machine.objective_, own, rtol=1e-8)
+    for j in range(60):
+        mask = machine.support_ ^ (np.arange(800) == j)
+        assert machine.sigma_ * mask.sum() + values(mask)[0] >= machine.objective_ * (1 - 1e-6)
+
+
+def test_separable_data():
+    X, y = make_instance(0)
+    machine = FTSVM(c_fit=1, c_hinge=1).fit(X + 50 * y[:, None], y)
+    assert machine.score(X + 50 * y[:, None], y) == 1
+    assert 1 <= machine.n_selected_ <= 2
+
+
+numbers = st.integers(-2, 2).map(float)
+
+
+@st.composite
+def small(draw):
+    m, n = draw(st.integers(2, 7)), draw(st.integers(1, 3))
+    rows = st.lists(numbers, min_size=n, max_size=n)
+    X = np.array(draw(st.lists(rows, min_size=m, max_size=m)))
+    y = np.array([0, 1, *draw(st.lists(st.integers(0, 1), min_size=m - 2, max_size=m - 2))])
+    prices = st.sampled_from([0.01, 0.5, 1.0, 30.0])
+    options = {
+        "c_fit": draw(st.tuples(prices, prices)),
+        "c_hinge": draw(st.tuples(prices, prices)),
+        "sigma": draw(st.sampled_from([0, 1e-8, 0.01, 0.2, 3])),
+        "balance": draw(st.sampled_from([0.1, 0.5, 0.7])),
+        "init": draw(st.sampled_from(["all", "score", "weights", "mm"])),
+        "search": draw(st.sampled_from(["flip", "greedy"])),
+        "scale": draw(st.booleans()),
+    }
+    weights = draw(st.lists(st.integers(1, 3), min_size=m, max_size=m))
+    return X, y, np.array(weights, dtype=float), options
+
+
+def weighted_values(machine, X, y, weights):
+    gamma = getattr(machine, "gamma_", None)
+    prices = machine.c_fit, machine.c_hinge, machine.balance
+    return Values(X / machine.scale_, y, *prices, machine.kernel, gamma, weights)
+
+
+@given(small())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_any_small_data(data):
+    X, y, weights, options = data
+    machine = quiet(FTSVM(refit=False, **options), X, y, sample_weight=weights)
+    values = weighted_values(machine, X, y, weights)
+    own = machine.sigma_ * machine.n_selected_ + values(machine.support_)[0]
+    assert np.isclose(machine.objective_, own, rtol=1e-7)
+    least = values.of_all_sets(machine.sigma_)
+    assert machine.objective_ >= least * (1 - 1e-8)
+    falls(machine.result_.steps)
+    if options["search"] == "flip":
+        for j in np.flatnonzero(np.ptp(X, axis=0) > 0):
+            mask = machine.support_ ^ (np.arange(X.shape[1]) == j)
+            after = machine.sigma_ * mask.sum() + values(mask)[0]
+            assert after >= machine.objective_ - 1.1e-6 * values.nothing
+    exact = quiet(FTSVM(exact=True, **options), X, y, sample_weight=weights)
+    assert np.isclose(exact.objective_, least, rtol=2e-6)
+    assert exact.bound_ <= least * (1 + 1e-7)
+    assert np.isfinite(machine.decision_function(X)).all()
+
+
+@given(small(), st.sampled_from(["rbf", "poly", "linear"]), st.none() | st.integers(1, 3))
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_any_small_data_with_a_kernel(data, kernel, size):
+    X, y, weights, options = data
+    options["init"] = options["init"].replace("mm", "all").replace("weights", "score")
+    machine = FTSVM(refit=False, kernel=kernel, gamma=0.5, n_features=size, **options)
+    quiet(machine, X, y, sample_weight=weights)
+    # a column that is constant is no feature, whatever a kernel would make of it
+    X = X * (np.ptp(X, axis=0) > 0)
+    values = weighted_values(machine, X, y, weights)
+    own = machine.sigma_ * machine.n_selected_ + values(machine.support_)[0]
+    assert np.isclose(machine.objective_, own, rtol=1e-7)
+    falls(machine.result_.steps)
+    if options["search"] == "flip" and size is None:
+        for j in np.flatnonzero(np.ptp(X, axis=0) > 0):
+            mask = machine.support_ ^ (np.arange(X.shape[1]) == j)
+            after = machine.sigma_ * mask.sum() + values(mask)[0]
+            assert after >= machine.objective_ - 1.1e-6 * values.nothing
+    if size is not None:
+        most = min(size, np.count_nonzero(np.ptp(X, axis=0)))
+        assert machine.n_selected_ == most or (
+            machine.n_selected_ < most and (machine.norms_ == 0).all()
+        )
+    assert np.isfinite(machine.decision_function(X)).all()

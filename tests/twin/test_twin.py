@@ -1,0 +1,722 @@
+"""Twin machines: optimal planes, in the right order, and what they say of rows."""
+
+import contextlib
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import BAD_DATA, GOOD, LABELS, pooled_deviation, quiet, units
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from fsnotes import L1TwinSVM, TwinSVM, literal, load, make_cross_planes, make_instance, make_wide
+from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.solvers.margin import SoftMargin
+from fsnotes.twin.planes import l2_plane
+
+MACHINES = [TwinSVM, L1TwinSVM]
+PUBLISHED = {TwinSVM: literal.twin_svm, L1TwinSVM: literal.l1_twin_svm}
+each = pytest.mark.parametrize("kind", MACHINES)
+
+
+def plain(kind, **more):
+    """The machine of the optimisation problem itself."""
+    return kind(**more) if kind is TwinSVM else kind(refit=False, **more)
+
+
+def draw(seed, m0=11, m1=9, n=4):
+    """Rows of class 0 and of class 1, labels, and pairs of prices in this order."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m0 + m1, n)) * rng.uniform(0.5, 3, n) + rng.uniform(-1, 1, n)
+    y = rng.permutation(np.repeat([0, 1], [m0, m1]))
+    X[y == 1] += rng.uniform(-2, 2, n)
+    c_fit, c_hinge = (tuple((10 ** rng.uniform(-1, 1, 2)).tolist()) for _ in range(2))
+    return X, y, c_fit, c_hinge
+
+
+def worth(kind, Z, positive, normals, offsets, c_fit, c_hinge, weights=None):
+    """Of both planes, as printed; the first is that of the first class."""
+    weights, value = np.ones(len(Z)) if weights is None else weights, []
+    for k in (0, 1):
+        mine = positive == bool(k)
+        away = Z @ normals[k] + offsets[k]
+        losses = weights * np.maximum(0, 1 + (-1 if k == 0 else 1) * away)
+        if kind is TwinSVM:
+            size = normals[k] @ normals[k] / 2 + offsets[k] ** 2
+            distance = weights * away**2
+        else:
+            size, distance = abs(normals[k]).sum(), weights * abs(away)
+        value.append(size + c_fit[k] * distance[mine].sum() + c_hinge[k] * losses[~mine].sum())
+    return sum(value)
+
+
+def pair(prices):
+    return np.broadcast_to(np.asarray(prices, float), 2)
+
+
+def as_fitted(machine, X, y, weights=None):
+    """What the coefficients of a machine without a kernel are worth, in units of selection."""
+    units_ = machine.scale_
+    middle = (
+        sum(
+            np.average(X[y == c], axis=0, weights=None if weights is None else weights[y == c])
+            for c in machine.classes_
+        )
+        / 2
+    )
+    center = middle if machine.scale else np.zeros(X.shape[1])
+    return worth(
+        type(machine),
+        (X - center) / units_,
+        y == machine.classes_[1],
+        machine.coef_ * units_,
+        machine.intercept_ + machine.coef_ @ center,
+        pair(machine.c_fit),
+        pair(machine.c_hinge),
+        weights,
+    )
+
+
+# ---------------------------------------------------------------- optimal planes
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("shape", [(11, 9, 4), (6, 14, 3), (7, 5, 30)])
+def test_planes_are_those_of_the_programs_as_printed(kind, kernel, shape):
+    heavy = 0
+    for seed in range(8):
+        X, y, c_fit, c_hinge = draw(seed, *shape)
+        machine = plain(kind, c_fit=c_fit, c_hinge=c_hinge, kernel=kernel, gamma=0.05, scale=False)
+        quiet(machine, X, y)
+        A1, A2 = X[y == 1], X[y == 0]
+        both = np.vstack([A1, A2])
+        if kernel:
+            A1, A2 = (pairwise_kernels(A, both, metric=kernel, gamma=0.05) for A in (A1, A2))
+        planes, values = PUBLISHED[kind](A1, A2, c_fit[::-1], c_hinge[::-1])
+        assert np.isclose(machine.objective_, sum(values), rtol=1e-6)
+        # the paper's first plane is that of the positive class
+        rows = np.vstack([A1, A2])
+        found = machine.plane_values(both)
+        for k, (w, b) in ((1, planes[0]), (0, planes[1])):
+            assert np.allclose(found[:, k], rows @ w + b, rtol=1e-4, atol=1e-5)
+            if kernel is None:
+                assert np.allclose(machine.coef_[k], w, rtol=1e-4, atol=1e-5)
+                assert np.isclose(machine.intercept_[k], b, rtol=1e-4, atol=1e-5)
+        heavy += np.count_nonzero(machine.norms_)
+    assert heavy >= 2
+
+
+@each
+@pytest.mark.parametrize("scale", [True, False])
+def test_the_objective_is_that_of_the_coefficients(kind, scale):
+    for seed in range(30):
+        X, y = make_instance(seed)
+        c_fit, c_hinge = [((0.3, 2.0), (1.0, 0.1)), (0.1, 0.1), (5.0, 1.0)][seed % 3]
+        machine = quiet(plain(kind, c_fit=c_fit, c_hinge=c_hinge, scale=scale), X, y)
+        assert np.isclose(machine.objective_, as_fitted(machine, X, y), rtol=1e-9)
+        assert np.allclose(machine.scale_, units(X, y, scale))
+        assert machine.result_.status == "solved" and machine.result_.duality_gap <= 1e-7
+        assert machine.result_.objective == machine.objective_
+
+
+def dual_of_squares(near, far, fit, multipliers):
+    """The bound of multipliers of (2), by a dual in other coordinates."""
+    (near, far), n = (
+        (np.column_stack([part, np.ones(len(part))]) for part in (near, far)),
+        near.shape[1],
+    )
+    quadratic = np.diag(np.append(np.full(n, 0.5), 1)) + (near.T * fit) @ near
+    pull = far.T @ multipliers
+    return multipliers.sum() - pull @ np.linalg.solve(quadratic, pull) / 4
+
+
+@pytest.mark.parametrize("c_fit", [1e-6, 1e-2, 1, 1e3, 1e6])
+@pytest.mark.parametrize("c_hinge", [1e-6, 1e-2, 1, 1e3, 1e6])
+def test_planes_of_least_squares_are_proven(c_fit, c_hinge):
+    for seed in range(6):
+        X, y, *_ = draw(seed, 20, 15, [3, 8, 60][seed % 3])
+        near, far = X[y == 0], X[y == 1]
+        fit, hinge = c_fit * np.linspace(1, 2, 20), c_hinge * np.linspace(2, 1, 15)
+        plane = l2_plane(near, far, fit, hinge)
+        w, b = plane.weights, plane.offset
+        value = w @ w / 2 + b**2 + fit @ (near @ w + b) ** 2
+        value += hinge @ np.maximum(0, 1 + far @ w + b)
+        assert np.isclose(plane.value, value, rtol=1e-7)
+        alpha, beta = np.split(plane.multipliers, [20])
+        assert not alpha.any() and (beta >= 0).all() and (beta <= hinge).all()
+        bound = dual_of_squares(near, far, fit, beta)
+        assert plane.duality_gap <= 1e-6 and value - bound <= 2e-6 * value
+        assert plane.bound <= bound + 1e-6 * value
+
+
+def test_a_plane_of_least_squares_that_is_not_verified_is_none(monkeypatch):
+    X, y, *_ = draw(0)
+    true = SoftMargin.solve
+
+    def worse(*args):
+        found = true(*args)
+        object.__setattr__(found, "multipliers", 0.9 * found.multipliers)
+        return found
+
+    monkeypatch.setattr(SoftMargin, "solve", worse)
+    with pytest.raises(SubproblemError, match=r"duality gap .* more than 1e-06.*c_fit.*scale=True"):
+        TwinSVM().fit(X, y)
+
+
+def test_digits_lost_far_from_the_origin_are_noticed():
+    """The offset has a price, so that nothing may be centred; what is left of the digits counts."""
+    X, y = make_instance(0)
+    for c in (0.1, 1, 1e3, 1e6):
+        machine = TwinSVM(c_fit=c, c_hinge=c, scale=False).fit(X + 1e4, y)
+        assert np.isclose(machine.objective_, as_fitted(machine, X + 1e4, y), rtol=1e-9)
+        assert machine.result_.duality_gap <= 1e-9
+        with contextlib.suppress(SubproblemError):
+            machine = TwinSVM(c_fit=c, c_hinge=c, scale=False).fit(X + 1e6, y)
+            assert np.isclose(machine.objective_, as_fitted(machine, X + 1e6, y), rtol=1e-4)
+    near = TwinSVM().fit(X, y)
+    far = TwinSVM().fit(X + 1e6, y)
+    assert np.isclose(near.objective_, far.objective_, rtol=1e-6)
+
+
+def test_the_squares_of_the_distances_overflow():
+    X, y = make_instance(0)
+    with np.errstate(all="ignore"), pytest.raises(SubproblemError, match="overflow.*scale=True"):
+        TwinSVM(c_fit=1e6, scale=False).fit(X * 1e152, y)
+
+
+# ---------------------------------------------------------------- refit and selection
+
+
+def test_refit_is_the_twin_machine_on_the_support():
+    fewer = 0
+    for seed in range(12):
+        X, y = make_instance(seed)
+        lean = quiet(L1TwinSVM(c_fit=0.03, c_hinge=0.03, refit=False), X, y)
+        refitted = quiet(L1TwinSVM(c_fit=0.03, c_hinge=0.03), X, y)
+        assert np.array_equal(lean.support_, refitted.support_)
+        assert lean.objective_ == refitted.objective_
+        assert np.array_equal(lean.support_, (lean.coef_ != 0).any(axis=0))
+        fewer += 0 < lean.n_selected_ < X.shape[1]
+        if lean.n_selected_:
+            alone = quiet(TwinSVM(c_fit=0.03, c_hinge=0.03), X[:, lean.support_], y)
+            assert np.allclose(refitted.coef_[:, lean.support_], alone.coef_, rtol=1e-7)
+            assert np.allclose(refitted.intercept_, alone.intercept_, rtol=1e-7)
+        assert not refitted.coef_[:, ~refitted.support_].any()
+    assert fewer >= 4
+
+
+def test_a_kernel_selects_no_feature():
+    X, y, *_ = draw(1, 20, 20, 5)
+    pairs = [L1TwinSVM(c_fit=3, c_hinge=3, kernel="rbf", refit=r).fit(X, y) for r in (True, False)]
+    assert pairs[0].support_.all()
+    assert np.array_equal(pairs[0].dual_coef_, pairs[1].dual_coef_)
+    assert 0 < len(pairs[0].support_vectors_) < 40
+    assert (pairs[0].dual_coef_ != 0).any(axis=0).all()
+    assert not hasattr(pairs[0], "coef_")
+    assert np.array_equal(pairs[0].transform(X), X)
+    assert L1TwinSVM().fit(X, y).result_.counts.keys() == {"linear program", "pivot"}
+
+
+def test_twin_svm_uses_every_feature_that_varies():
+    X, y, *_ = draw(2)
+    with pytest.warns(SelectionWarning, match="constant features are never selected.*: 4"):
+        machine = TwinSVM().fit(np.column_stack([X, np.full(20, 7.1)]), y)
+    assert machine.support_.tolist() == [True] * 4 + [False]
+    assert not machine.coef_[:, 4].any()
+    assert np.allclose(machine.coef_[:, :4], TwinSVM().fit(X, y).coef_)
+
+
+# ---------------------------------------------------------------- what they say
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf", "poly", "laplacian", "sigmoid", "linear"])
+def test_rows_are_of_the_class_whose_plane_is_closer(kind, kernel):
+    X, y, *_ = draw(4, 25, 25, 3)
+    new = np.random.default_rng(0).standard_normal((30, 3)) * 2
+    labels = np.where(y == 1, "yes", "no")
+    machine = kind(c_fit=(1, 3), c_hinge=2, kernel=kernel).fit(X, labels)
+    values, distances = machine.plane_values(new), machine.distances(new)
+    if kernel is None:
+        assert np.allclose(values, new @ machine.coef_.T + machine.intercept_)
+        norms = np.linalg.norm(machine.coef_ * machine.scale_, axis=1)
+    else:
+        options = {"metric": kernel, "gamma": 1 / 3, "filter_params": True}
+        points, duals = machine.support_vectors_ / machine.scale_, machine.dual_coef_
+        own = pairwise_kernels(new / machine.scale_, points, **options) @ duals.T
+        assert np.allclose(values, own + machine.intercept_)
+        among = pairwise_kernels(points, points, **options)
+        norms = np.sqrt([abs(u @ among @ u) for u in duals])
+    assert np.allclose(machine.norms_, norms) and (norms > 0).all()
+    assert np.allclose(distances, abs(values) / norms)
+    assert np.allclose(machine.decision_function(new), distances[:, 0] - distances[:, 1])
+    nearer = np.where(distances[:, 1] < distances[:, 0], "yes", "no")
+    assert np.array_equal(machine.predict(new), nearer)
+    # each plane is nearer to its own rows, on the whole
+    near = machine.distances(X)
+    assert np.median(near[y == 0, 0]) < np.median(near[y == 1, 0])
+    assert np.median(near[y == 1, 1]) < np.median(near[y == 0, 1])
+    # at the margin the plane of the first class is 1, that of the other -1
+    inner = machine.plane_values(X)
+    assert np.median(inner[y == 1, 0]) > 0.3 and np.median(inner[y == 0, 1]) < -0.3
+
+
+def test_distances_are_lengths():
+    """From a row to the nearest point of the plane, where the features are not scaled."""
+    X, y, *_ = draw(5)
+    machine = TwinSVM(scale=False).fit(X, y)
+    for k in (0, 1):
+        w, b = machine.coef_[k], machine.intercept_[k]
+        foot = X - np.outer((X @ w + b) / (w @ w), w)
+        assert np.allclose(foot @ w + b, 0)
+        assert np.allclose(machine.distances(X)[:, k], np.linalg.norm(X - foot, axis=1))
+
+
+def test_lines_that_cross_away_from_the_middle():
+    X, y = make_cross_planes(400, noise=0.05, center=0.5, seed=1)
+    for kind in MACHINES:
+        assert kind(c_fit=10, c_hinge=1).fit(X, y).score(X, y) > 0.9
+    middle, labels = make_cross_planes(400, noise=0.05, seed=1)
+    for kind in MACHINES:
+        assert quiet(kind(c_fit=10, c_hinge=1), middle, labels).score(middle, labels) < 0.85
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
+@each
+def test_a_kernel_may_be_a_function(kind, kernel):
+    X, y, *_ = draw(6, 9, 9, 3)
+
+    def function(a, b):
+        assert a.ndim == b.ndim == 1
+        gamma = 1 / 3
+        return {
+            "rbf": np.exp(-gamma * ((a - b) ** 2).sum()),
+            "laplacian": np.exp(-gamma * abs(a - b).sum()),
+            "poly": (gamma * (a @ b) + 1) ** 3,
+            "linear": a @ b,
+        }[kernel]
+
+    machines = [plain(kind, kernel=k).fit(X, y) for k in (kernel, function)]
+    assert np.isclose(machines[0].objective_, machines[1].objective_, rtol=1e-7)
+    assert np.allclose(*(m.plane_values(X) for m in machines), atol=1e-5)
+
+
+def test_a_linear_kernel_is_another_problem():
+    """Its norm is over samples."""
+    X, y, *_ = draw(7)
+    for kind in MACHINES:
+        values = [plain(kind, kernel=k, scale=False).fit(X, y).objective_ for k in (None, "linear")]
+        assert not np.isclose(*values, rtol=1e-3)
+
+
+# ---------------------------------------------------------------- flat planes
+
+
+@each
+@pytest.mark.parametrize("c", [0.01, 1, 100])
+def test_equal_means_make_both_planes_flat(kind, c):
+    """A theorem; in units of selection the common mean is the origin."""
+    for seed in range(6):
+        X, y, *_ = draw(seed, 12, 20, 3)
+        for k in (0, 1):
+            X[y == k] -= X[y == k].mean(axis=0)
+        X += 3
+        with pytest.warns(SelectionWarning, match="both planes are flat.*larger c_fit"):
+            machine = kind(c_fit=c, c_hinge=c).fit(X, y)
+        assert machine.norms_.tolist() == [0, 0]
+        assert np.isinf(machine.distances(X)).all()
+        assert (machine.predict(X) == 1).all() and (machine.decision_function(X) == 1).all()
+        if kind is L1TwinSVM:
+            # min(c_fit m_near, c_hinge m_far), whichever class is near
+            assert np.isclose(machine.objective_, 2 * c * 12, rtol=1e-9)
+            assert not machine.coef_.any() and machine.n_selected_ == 0
+
+
+def test_equal_classes_make_it_say_the_first():
+    X = np.array([[0.0, 1], [1, 5]] * 2)
+    for kind in MACHINES:
+        with pytest.warns(SelectionWarning, match="flat"):
+            machine = kind().fit(X, [0, 1, 1, 0])
+        assert (machine.decision_function(X) == 0).all() and (machine.predict(X) == 0).all()
+
+
+def test_the_heavier_class_is_that_of_more_weight():
+    X, y, *_ = draw(0, 12, 20, 3)
+    for kind in MACHINES:
+        weights = np.where(y == 0, 2.0, 0.5)
+        machine = quiet(kind(), np.zeros((32, 3)), y)
+        assert (machine.predict(X) == 1).all()
+        machine = quiet(kind(), np.zeros((32, 3)), y, sample_weight=weights)
+        assert (machine.predict(X) == 0).all() and (machine.decision_function(X) == -1).all()
+
+
+def test_of_one_flat_plane_rows_are_not():
+    X, y, *_ = draw(3, 20, 20, 3)
+    for k in (0, 1):
+        prices = np.where(np.arange(2) == k, 1e-3, 10)
+        with pytest.warns(
+            SelectionWarning, match=f"plane of class {k} is flat.*the other is predicted"
+        ):
+            machine = plain(L1TwinSVM, c_fit=prices, c_hinge=prices).fit(X, y)
+        assert machine.norms_[k] == 0 < machine.norms_[1 - k]
+        assert (machine.predict(X) == 1 - k).all()
+        distances = machine.distances(X)
+        assert np.isinf(distances[:, k]).all() and np.isfinite(distances[:, 1 - k]).all()
+        # the closer to the other plane, the surer
+        scores = machine.decision_function(X)
+        assert np.array_equal(np.argsort(abs(scores)), np.argsort(-distances[:, 1 - k]))
+
+
+def test_a_short_normal_is_not_flat():
+    """Of columns of large numbers, not scaled, weights are tiny, but planes are as they are."""
+    X, y = make_instance(0)
+    machine = TwinSVM(scale=False).fit(X, y)
+    for size in (1e12, 1e-3):
+        other = TwinSVM(scale=False).fit(X * size, y)
+        assert (other.norms_ > 0).all()
+        if size > 1:
+            assert other.score(X * size, y) > 0.9
+    assert machine.score(X, y) > 0.9
+    # at prices next to nothing values are, too, everywhere alike
+    light = TwinSVM().fit(X, y, sample_weight=1e-12)
+    assert (light.norms_ > 0).all() and light.score(X, y) > 0.8
+    assert abs(light.plane_values(X)).max() < 1e-9
+
+
+# ---------------------------------------------------------------- invariances
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_the_order_of_rows_and_features_does_not_matter(kind, kernel):
+    for seed in range(8):
+        X, y, c_fit, c_hinge = draw(seed)
+        options = {"c_fit": c_fit, "c_hinge": c_hinge, "kernel": kernel}
+        machine = quiet(kind(**options), X, y)
+        rng = np.random.default_rng(seed)
+        rows, columns = rng.permutation(20), rng.permutation(4)
+        other = quiet(kind(**options), X[rows][:, columns], y[rows])
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-8)
+        assert np.array_equal(other.support_, machine.support_[columns])
+        assert np.allclose(other.plane_values(X[:, columns]), machine.plane_values(X), atol=1e-5)
+        same = quiet(kind(**options), X[rows], y[rows])
+        assert np.array_equal(same.plane_values(X), machine.plane_values(X))
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_classes_may_change_places(kind, kernel):
+    for seed in range(8):
+        X, y, c_fit, c_hinge = draw(seed)
+        machine = quiet(kind(c_fit=c_fit, c_hinge=c_hinge, kernel=kernel), X, y)
+        other = quiet(kind(c_fit=c_fit[::-1], c_hinge=c_hinge[::-1], kernel=kernel), X, 1 - y)
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-9)
+        # the plane of a class looks at the other from the other side
+        swapped = -other.plane_values(X)[:, ::-1]
+        assert np.allclose(swapped, machine.plane_values(X), atol=1e-6)
+        scores = machine.decision_function(X)
+        assert np.allclose(-other.decision_function(X), scores, atol=1e-5 * (1 + abs(scores).max()))
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])
+def test_units_and_origin_do_not_matter(kind, kernel):
+    for seed in range(6):
+        X, y, c_fit, c_hinge = draw(seed)
+        options = {"c_fit": c_fit, "c_hinge": c_hinge, "kernel": kernel}
+        machine = quiet(kind(**options), X, y)
+        factors = np.array([1e-3, 0.2, 7, 1e4])
+        moved = X * factors + 5 * factors
+        other = quiet(kind(**options), moved, y)
+        assert np.isclose(other.objective_, machine.objective_, rtol=1e-7)
+        assert np.allclose(other.plane_values(moved), machine.plane_values(X), atol=1e-5)
+        assert np.allclose(other.norms_, machine.norms_, rtol=1e-4)
+        if kernel is None:
+            assert np.allclose(other.coef_ * factors, machine.coef_, atol=1e-5)
+
+
+def test_planes_of_linear_programs_move_with_the_rows():
+    X, y, *_ = draw(1)
+    machine, other = (
+        plain(L1TwinSVM, c_fit=5, c_hinge=5, scale=False).fit(X + shift, y) for shift in (0, 4)
+    )
+    assert np.isclose(machine.objective_, other.objective_, rtol=1e-9)
+    assert np.allclose(machine.coef_, other.coef_, atol=1e-7)
+    # those of least squares do not, since the offset has a price
+    values = [TwinSVM(scale=False).fit(X + shift, y).objective_ for shift in (0, 4)]
+    assert not np.isclose(*values, rtol=1e-3)
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_a_row_of_weight_two_is_two_rows(kind, kernel):
+    for seed in range(6):
+        X, y, c_fit, c_hinge = draw(seed)
+        weights = np.random.default_rng(seed).integers(0, 4, 20)
+        weights[[np.argmax(y == 0), np.argmax(y == 1)]] = 2
+        options = {"c_fit": c_fit, "c_hinge": c_hinge, "kernel": kernel, "gamma": 0.3}
+        weighted = quiet(kind(**options), X, y, sample_weight=weights)
+        repeated = quiet(kind(**options), np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        assert np.isclose(weighted.objective_, repeated.objective_, rtol=1e-9)
+        assert np.allclose(weighted.plane_values(X), repeated.plane_values(X), atol=1e-7)
+        if kernel is None:
+            plainly = quiet(plain(kind, c_fit=c_fit, c_hinge=c_hinge), X, y, sample_weight=weights)
+            kept = weights > 0
+            found = as_fitted(plainly, X[kept], y[kept], weights[kept].astype(float))
+            assert np.isclose(plainly.objective_, found, rtol=1e-9)
+
+
+@each
+def test_a_weight_for_all_is_a_price(kind):
+    X, y, *_ = draw(2)
+    dear = plain(kind, c_fit=3, c_hinge=6).fit(X, y)
+    heavy = plain(kind, c_fit=1, c_hinge=2).fit(X, y, sample_weight=np.full(20, 3.0))
+    number = plain(kind, c_fit=1, c_hinge=2).fit(X, y, sample_weight=3)
+    assert np.isclose(dear.objective_, heavy.objective_, rtol=1e-9)
+    assert np.array_equal(heavy.coef_, number.coef_)
+
+
+@each
+@pytest.mark.parametrize("labels", [("b", "a"), (True, False), (-1, 1), (2.0, 7.0)])
+def test_labels_may_be_anything(kind, labels):
+    X, y, c_fit, c_hinge = draw(8)
+    first, second = sorted(labels)
+    machine = quiet(kind(c_fit=c_fit, c_hinge=c_hinge), X, y)
+    other = quiet(kind(c_fit=c_fit, c_hinge=c_hinge), X, np.where(y == 1, second, first))
+    assert np.array_equal(machine.coef_, other.coef_)
+    assert other.classes_.tolist() == [first, second]
+    assert np.array_equal(other.predict(X) == second, machine.predict(X) == 1)
+
+
+@each
+def test_frames_names_pickles_and_clones(kind):
+    X, y, c_fit, c_hinge = draw(9)
+    frame = pd.DataFrame(X, columns=["height", "width", "depth", "age"])
+    machine = clone(kind(c_fit=c_fit, c_hinge=c_hinge)).fit(frame, pd.Series(y))
+    assert machine.feature_names_in_.tolist() == list(frame.columns)
+    assert np.array_equal(machine.coef_, kind(c_fit=c_fit, c_hinge=c_hinge).fit(X, y).coef_)
+    for fitted in (machine, kind(kernel="rbf").fit(frame, y)):
+        back = pickle.loads(pickle.dumps(fitted))
+        assert np.array_equal(back.decision_function(frame), fitted.decision_function(frame))
+        assert back.summary() == fitted.summary()
+        assert np.array_equal(back.support_, fitted.support_)
+    text = machine.summary()
+    assert "plane 0" in text and "plane 1" in text and "no promise for new data" in text
+    assert f"{machine.objective_:.6g}" in text
+    heaviest = np.argmax(abs(machine.coef_ * machine.scale_).sum(axis=0))
+    assert text.splitlines()[5].startswith(frame.columns[heaviest])
+    text = kind(kernel="rbf").fit(frame, y).summary()
+    assert "points, kernel 'rbf'" in text and "height" in text
+
+
+@each
+def test_before_a_fit_there_is_nothing(kind):
+    for call in ("summary", "get_support"):
+        with pytest.raises(NotFittedError):
+            getattr(kind(), call)()
+    for call in ("plane_values", "distances", "decision_function", "predict", "transform"):
+        with pytest.raises(NotFittedError):
+            getattr(kind(), call)(GOOD)
+    assert not hasattr(kind(), "support_") and not hasattr(kind(), "n_selected_")
+
+
+@each
+def test_a_fit_that_fails_leaves_nothing_of_an_earlier_one(kind):
+    machine = kind().fit(GOOD, LABELS)
+    with pytest.raises(ValueError, match="one class"):
+        machine.fit(GOOD, [1] * 6)
+    with pytest.raises(NotFittedError):
+        machine.predict(GOOD)
+    other = kind(kernel="rbf").fit(GOOD, LABELS).set_params(kernel=None).fit(GOOD, LABELS)
+    assert not hasattr(other, "dual_coef_") and not hasattr(other, "gamma_")
+    assert np.array_equal(other.predict(GOOD), kind().fit(GOOD, LABELS).predict(GOOD))
+
+
+# ---------------------------------------------------------------- bad and degenerate data
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("data, error, words", BAD_DATA)
+def test_bad_data_are_refused(kind, kernel, data, error, words):
+    with pytest.raises(error, match=words):
+        kind(kernel=kernel).fit(*data)
+
+
+@each
+@pytest.mark.parametrize("name", ["c_fit", "c_hinge"])
+@pytest.mark.parametrize(
+    "value, error, words",
+    [
+        (0, ValueError, "pass a number from 0 to 1e+06, 0 excluded"),
+        (2e6, ValueError, "pass a number from 0 to 1e+06, 0 excluded"),
+        (np.inf, ValueError, "pass a number from 0 to 1e+06"),
+        ("1", TypeError, "is str; pass a number"),
+        (True, TypeError, "is bool; pass a number"),
+        (None, ValueError, "pass a number, or two in the order of classes_"),
+        ((1, 2, 3), ValueError, "pass a number, or two in the order of classes_"),
+        ((1, 0), ValueError, "holds "),
+        ((1, "2"), TypeError, "holds "),
+        ((1, np.nan), ValueError, "holds "),
+    ],
+)
+def test_prices_are_checked(kind, name, value, error, words):
+    with pytest.raises(error, match=f"^{name}=.*{re.escape(words)}"):
+        kind(**{name: value}).fit(GOOD, LABELS)
+
+
+@each
+def test_prices_may_be_arrays_and_numbers_of_numpy(kind):
+    machines = [
+        kind(c_fit=c).fit(GOOD, LABELS)
+        for c in (2, 2.0, np.float32(2), np.int64(2), [2, 2], (2.0, 2), np.array([2, 2]))
+    ]
+    assert len({m.coef_.tobytes() for m in machines}) == 1
+
+
+@each
+def test_kernels_are_checked(kind):
+    for kernel in ("gauss", 3, ["rbf"]):
+        with pytest.raises(ValueError, match=r"^kernel=.*pass None.*rbf.*function"):
+            kind(kernel=kernel).fit(GOOD, LABELS)
+    for gamma in (0, -1, np.nan):
+        with pytest.raises(ValueError, match="^gamma="):
+            kind(kernel="rbf", gamma=gamma).fit(GOOD, LABELS)
+    with pytest.raises(TypeError, match="gives ndarray for two rows"):
+        kind(kernel=lambda a, b: a).fit(GOOD, LABELS)
+    with pytest.raises(ValueError, match="not finite on these rows"):
+        kind(kernel=lambda a, b: np.nan).fit(GOOD, LABELS)
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_one_row_of_each_class_is_enough(kind, kernel):
+    machine = kind(c_fit=5, c_hinge=5, kernel=kernel).fit([[0.0, 1], [1, 5]], [0, 1])
+    assert machine.predict([[0.0, 1], [1, 5]]).tolist() == [0, 1]
+    assert (machine.norms_ > 0).all()
+
+
+@each
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_columns_that_do_not_vary(kind, kernel):
+    X = np.full((6, 2), 0.1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        machine = kind(kernel=kernel).fit(X, [0, 1] * 3)
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == 2 and all(w.category is SelectionWarning for w in caught)
+    assert told[0].startswith("constant features are never selected")
+    assert told[1].startswith("no feature is selected: both planes are flat")
+    assert machine.n_selected_ == 0 and machine.norms_.tolist() == [0, 0]
+    assert not machine.support_.any() and (machine.predict(X) == 0).all()
+    if kind is L1TwinSVM:
+        assert np.isclose(machine.objective_, 6)
+    else:
+        # offset of (3), by hand: the minimum of b**2 + 3 b**2 + 3 (1 - b)
+        assert kernel or np.isclose(machine.objective_, 2 * (4 * 0.375**2 + 3 * 0.625))
+
+
+@each
+def test_duplicates_change_nothing_but_counts(kind):
+    X, y, *_ = draw(3)
+    machine = quiet(kind(c_fit=2, c_hinge=2), X, y)
+    twice = quiet(kind(c_fit=1, c_hinge=1), np.vstack([X, X]), np.append(y, y))
+    assert np.isclose(machine.objective_, twice.objective_, rtol=1e-9)
+    assert np.allclose(machine.coef_, twice.coef_, atol=1e-8)
+    # a column twice: of least squares both are used alike, of least norm the value is the same
+    wide = quiet(plain(kind, c_fit=2, c_hinge=2), X[:, [0, 0, 1, 2, 3]], y)
+    lean = quiet(plain(kind, c_fit=2, c_hinge=2), X, y)
+    if kind is TwinSVM:
+        assert np.allclose(wide.coef_[:, 0], wide.coef_[:, 1], atol=1e-9)
+        assert wide.objective_ <= lean.objective_
+    else:
+        assert np.isclose(wide.objective_, lean.objective_, rtol=1e-9)
+
+
+@each
+def test_wide_data(kind):
+    X, y = make_wide(40, 2000, seed=1)
+    machine = plain(kind).fit(X, y)
+    assert machine.result_.duality_gap <= 1e-7 and machine.score(X, y) == 1
+    if kind is L1TwinSVM:
+        # of each plane no more weights than rows
+        assert (np.count_nonzero(machine.coef_, axis=1) <= 40).all()
+    assert np.isclose(machine.objective_, as_fitted(machine, X, y), rtol=1e-8)
+
+
+@each
+@pytest.mark.parametrize("c", [1e-6, 1e6])
+def test_prices_at_their_ends(kind, c):
+    for seed in range(5):
+        X, y = make_instance(seed)
+        machine = quiet(kind(c_fit=c, c_hinge=c), X, y)
+        assert machine.result_.duality_gap <= 1e-7
+        if kind is L1TwinSVM and c < 1:
+            assert machine.n_selected_ == 0
+    separable = X + 100 * y[:, None]
+    machine = quiet(plain(kind, c_fit=1e-6, c_hinge=c, scale=False), separable, y)
+    assert np.isclose(machine.objective_, as_fitted(machine, separable, y), rtol=1e-6)
+
+
+def test_weights_beyond_all_prices_are_named():
+    X, y = make_instance(0)
+    with pytest.raises(SubproblemError, match=r"price up to 1e\+12; .*sample_weight"):
+        L1TwinSVM().fit(X, y, sample_weight=np.full(len(y), 1e12))
+
+
+numbers = st.integers(-2, 2).map(float)
+
+
+@st.composite
+def small(draw):
+    m, n = draw(st.integers(2, 7)), draw(st.integers(1, 3))
+    rows = st.lists(numbers, min_size=n, max_size=n)
+    X = np.array(draw(st.lists(rows, min_size=m, max_size=m)))
+    y = np.array([0, 1, *draw(st.lists(st.integers(0, 1), min_size=m - 2, max_size=m - 2))])
+    prices = st.sampled_from([0.01, 0.5, 1.0, 30.0])
+    c_fit, c_hinge = (draw(st.tuples(prices, prices)) for _ in range(2))
+    return X, y, c_fit, c_hinge
+
+
+@given(small(), st.sampled_from(MACHINES), st.sampled_from([None, "rbf"]), st.booleans())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_any_small_data(data, kind, kernel, scale):
+    X, y, c_fit, c_hinge = data
+    machine = plain(kind, c_fit=c_fit, c_hinge=c_hinge, kernel=kernel, gamma=0.5, scale=scale)
+    quiet(machine, X, y)
+    Z = X / machine.scale_
+    if kernel:
+        Z = pairwise_kernels(Z, Z, metric="rbf", gamma=0.5)
+    elif scale:
+        Z = Z - (Z[y == 0].mean(axis=0) + Z[y == 1].mean(axis=0)) / 2
+    Z = Z if kernel else Z * (np.ptp(X, axis=0) > 0)
+    _, values = PUBLISHED[kind](Z[y == 1], Z[y == 0], c_fit[::-1], c_hinge[::-1])
+    # equal rows are one point of a kernel, which changes the norm of least squares alone
+    if not (kernel and kind is TwinSVM and len(np.unique(X, axis=0)) < len(X)):
+        assert np.isclose(machine.objective_, sum(values), rtol=1e-6, atol=1e-8)
+    if kernel is None:
+        assert np.isclose(machine.objective_, as_fitted(machine, X, y), rtol=1e-8)
+    assert np.isfinite(machine.decision_function(X)).all()
+
+
+def test_units_of_selection_are_pooled_deviations():
+    X, y = make_instance(3)
+    for kind in MACHINES:
+        assert np.allclose(kind().fit(X, y).scale_, pooled_deviation(X, y))
+        assert (kind(scale=False).fit(X, y).scale_ == 1).all()
+
+
+@each
+def test_real_data(kind):
+    for name in ("wdbc", "sonar", "ionosphere", "pima"):
+        X, y = load(name, return_X_y=True)
+        machine = quiet(plain(kind, c_fit=0.1, c_hinge=0.1), X, y)
+        assert machine.result_.duality_gap <= 1e-7
+        assert np.isclose(machine.objective_, as_fitted(machine, X, y), rtol=1e-8)
