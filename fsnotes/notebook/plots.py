@@ -104,7 +104,7 @@ def style() -> AbstractContextManager:
     Examples
     --------
     >>> import matplotlib as mpl
-    >>> from fsnotes import plots
+    >>> from fsnotes.notebook import plots
     >>> with plots.style():
     ...     mpl.rcParams["font.size"]
     11.0
@@ -133,7 +133,7 @@ def figure(panels=1, **subplots):
 
     Examples
     --------
-    >>> from fsnotes import plots
+    >>> from fsnotes.notebook import plots
     >>> with plots.style():
     ...     fig, (top, bottom) = plots.figure(panels=2, sharex=True)
     >>> [float(inches) for inches in fig.get_size_inches()]
@@ -171,7 +171,7 @@ def check(fig, width=340):
 
     Examples
     --------
-    >>> from fsnotes import plots
+    >>> from fsnotes.notebook import plots
     >>> with plots.style():
     ...     fig, ax = plots.figure()
     ...     _ = ax.plot([1, 2, 4])
@@ -210,7 +210,7 @@ def png(fig, dpi=200, colors=64) -> bytes:
 
     Examples
     --------
-    >>> from fsnotes import plots
+    >>> from fsnotes.notebook import plots
     >>> with plots.style():
     ...     fig, ax = plots.figure()
     ...     plots.png(fig)[1:4]
@@ -280,7 +280,7 @@ def show(fig, alt) -> Picture:
 
     Examples
     --------
-    >>> from fsnotes import plots
+    >>> from fsnotes.notebook import plots
     >>> errors = [0.31, 0.12, 0.08]
     >>> with plots.style():
     ...     fig, ax = plots.figure()

@@ -16,7 +16,7 @@ from fsnotes.replication.declare import (
     RandomSplits,
     Table,
     TunedOnce,
-    chapters,
+    all_chapters,
     printed,
 )
 from fsnotes.replication.engine import Audit, Cell, MissingResult, Results, audit, run
@@ -47,7 +47,7 @@ __all__ = [
     "TunedOnce",
     "Verdict",
     "audit",
-    "chapters",
+    "all_chapters",
     "claims",
     "compare",
     "comparison_table",

@@ -43,7 +43,7 @@ def main(argv=None):
 
 
 def _list(arguments):
-    for chapter in declare.chapters().values():
+    for chapter in declare.all_chapters().values():
         results = engine.Results(chapter, arguments.results, arguments.quick)
         for table in chapter.tables.values():
             print(render.summary(chapter, table, results))

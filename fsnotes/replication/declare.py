@@ -511,7 +511,7 @@ def known(kind, name, names):
 
 
 @functools.lru_cache(maxsize=1)
-def chapters():
+def all_chapters():
     """The declared chapters by name, in alphabetical order.
 
     Returns
@@ -541,7 +541,7 @@ def find(target):
     if isinstance(target, Chapter):
         return target, None
     name, slash, table = target.partition("/")
-    declared = chapters()
+    declared = all_chapters()
     if name not in declared or (slash and table not in declared[name].tables):
         everything = [f"{c.name}/{t}" for c in declared.values() for t in c.tables]
         known("chapter or table", target, [*declared, *everything])

@@ -372,7 +372,7 @@ def claims(*, folder=None, quick=False):
         text, and misprints and impossible values follow on lines of their own.
     """
     found = []
-    for chapter in declare.chapters().values():
+    for chapter in declare.all_chapters().values():
         results = Results(chapter, folder, quick)
         for table in chapter.tables.values():
             if table.printed:
@@ -430,7 +430,7 @@ def verdict_table(*, paper=None, folder=None, quick=False):
     -------
     Rendered
     """
-    names = {k: name for c in declare.chapters().values() for k, name in c.papers.items()}
+    names = {k: name for c in declare.all_chapters().values() for k, name in c.papers.items()}
     if paper is not None:
         known("paper", paper, names)
     grids = []

@@ -115,7 +115,8 @@ def run_notebook(cells, **environment):
 
 
 SETUP = (
-    "import numpy as np\nfrom fsnotes import plots\nfrom fsnotes.notebook.explore import explore\n"
+    "import numpy as np\n"
+    "from fsnotes.notebook import plots\nfrom fsnotes.notebook.explore import explore\n"
     + inspect.getsource(draw)
     + inspect.getsource(describe)
 )

@@ -59,8 +59,8 @@ from fsnotes.replication import (
     Results,
     Table,
     TunedOnce,
+    all_chapters,
     audit,
-    chapters,
     claims,
     compare,
     comparison_table,
@@ -172,7 +172,7 @@ def done(tmp_path_factory):
 @pytest.fixture
 def named(monkeypatch):
     """Lets `tiny` be called by name."""
-    monkeypatch.setattr(declaring, "chapters", lambda: {"tiny": TINY})
+    monkeypatch.setattr(declaring, "all_chapters", lambda: {"tiny": TINY})
 
 
 @pytest.fixture
@@ -376,7 +376,7 @@ def test_a_complete_run_computes_nothing_again(done, monkeypatch):
 
 
 def test_a_killed_run_resumes(tmp_path):
-    code = "import test_experiments as t; t.quietly(t.SLOW, folder=t.sys.argv[1])"
+    code = "import test_replication as t; t.quietly(t.SLOW, folder=t.sys.argv[1])"
     command = [sys.executable, "-c", code, str(tmp_path)]
     process = subprocess.Popen(command, cwd=Path(__file__).parent)
     path = tmp_path / "slow.jsonl"
@@ -493,7 +493,7 @@ def test_an_audit_marks_what_comes_out_differently(copy, monkeypatch):
 
 def replication_table_of(chapter, table, folder, **more):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(declaring, "chapters", lambda: {chapter.name: chapter})
+        patch.setattr(declaring, "all_chapters", lambda: {chapter.name: chapter})
         return replication_table(f"{chapter.name}/{table}", folder=folder, **more)
 
 
@@ -975,7 +975,7 @@ def test_an_interruption_is_said(named, tmp_path, capsys, monkeypatch):
 
 def test_import_is_light():
     heavy = ["matplotlib", "pandas", "ipywidgets", "cvxpy", "dask", "distributed", "sklearn"]
-    code = "import sys, fsnotes.replication as e; e.chapters(); "
+    code = "import sys, fsnotes.replication as e; e.all_chapters(); "
     code += f"print(*[m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done
@@ -1255,7 +1255,7 @@ def test_data_for_the_user_to_supply(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("FSNOTES_DATA", str(tmp_path))
     monkeypatch.setenv("FSNOTES_CACHE", str(tmp_path / "cache"))
     chapter = supplied_chapter()
-    monkeypatch.setattr(declaring, "chapters", lambda: {"tiny": chapter})
+    monkeypatch.setattr(declaring, "all_chapters", lambda: {"tiny": chapter})
     folder = tmp_path / "results"
     declaring.digest_of.cache_clear()
     assert main(["run", "tiny", "--results", str(folder)]) == 0
@@ -1328,7 +1328,7 @@ def test_several_columns_may_stand_beside(done, monkeypatch):
     beside = {"refitted": {"l1": "l1-raw"}, "tuned": {"l1": "tuned", "mpm": "tuned"}}
     table = replace(TINY.tables["one"], beside=beside)
     chapter = replace(TINY, tables=(table,), claims=())
-    monkeypatch.setattr(declaring, "chapters", lambda: {"tiny": chapter})
+    monkeypatch.setattr(declaring, "all_chapters", lambda: {"tiny": chapter})
     grid = replication_table("tiny/one", dataset="pima", measure="accuracy", folder=done).grids[0]
     assert grid.header == ("", "printed", "measured", "verdict", "refitted", "tuned")
     tuned = f"{Results(TINY, done).cell('pima', 'tuned').estimate('accuracy').value:.1f} ±"
@@ -1338,9 +1338,9 @@ def test_several_columns_may_stand_beside(done, monkeypatch):
 # ---------------------------------------------------------------- the chapters
 
 
-@pytest.fixture(scope="module", params=list(chapters()))
+@pytest.fixture(scope="module", params=list(all_chapters()))
 def chapter(request):
-    return chapters()[request.param]
+    return all_chapters()[request.param]
 
 
 def test_every_method_can_be_built(chapter):
@@ -1391,7 +1391,7 @@ def test_every_claim_can_be_checked(chapter, monkeypatch):
 
 def test_misprints_of_table_4_are_found_by_rule(tmp_path):
     """Planted results near what Tables 2 and 3 print; Table 4 contradicts them on pima."""
-    chapter = chapters()["mempm"]
+    chapter = all_chapters()["mempm"]
     results = Results(chapter, tmp_path)
     truth = {("pima", "mpm"): 0.756, ("pima", "svc"): 0.771, ("wdbc", "fsmpm-ratio"): 0.9}
     rng = np.random.default_rng(0)
@@ -1441,7 +1441,7 @@ def test_stored_results_are_those_of_the_declarations(chapter):
 
 def test_the_bounds_that_paper_000_asks_for_are_out_of_reach_where_it_says_so():
     """A number is compared only where all folds admit the bound with which it was printed."""
-    results = Results(chapters()["dc"])
+    results = Results(all_chapters()["dc"])
     for entry in dc.TABLE_3.printed:
         largest = results.cell(entry.dataset, "mpm").scores("largest_delta")
         if entry.incomparable:
@@ -1728,7 +1728,7 @@ def test_what_the_paper_says_of_public_data_is_judged_by_these(check):
 def test_every_claim_that_reads_results_is_planted():
     planted_checks = {check for check, *_ in WORLDS}
     for name in ("dc", "dc_kernel", "em", "em_kernel", "em_titanic", "twin", "l2p"):
-        checks = {c.check for c in chapters()[name].claims if isinstance(c, Claim)}
+        checks = {c.check for c in all_chapters()[name].claims if isinstance(c, Claim)}
         assert checks - planted_checks <= {
             dc.mean_ranks,
             dc.lowest_rank,
@@ -1783,7 +1783,7 @@ def test_twin_machines_are_tuned_with_equal_effort():
 
 
 def test_what_the_text_asks_for_is_declared():
-    chapter = chapters()["twin"]
+    chapter = all_chapters()["twin"]
     cells = set(chapter.cells())
     for dataset in ("sonar", "ionosphere", "wdbc", "pima", "cross-middle", "cross-aside"):
         assert {(dataset, name) for name in twin.LINEAR} <= cells
@@ -1800,7 +1800,7 @@ def test_what_the_text_asks_for_is_declared():
 
 
 def test_cross_planes_are_drawn_anew_and_relevant_columns_do_not_come_first():
-    chapter = chapters()["twin"]
+    chapter = all_chapters()["twin"]
     for name, center in twin.CROSS.items():
         X, y = chapter.datasets[name].read()
         assert X.shape == (twin.POOL, twin.COLUMNS)
