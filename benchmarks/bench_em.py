@@ -10,11 +10,10 @@ from sklearn.feature_selection import RFE
 from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.harness import Comparison
-from fsnotes import ZeroNormSVM, literal, load, make_wide
+from fsnotes import AROM, FSV, SVMRanking, ZeroNormSVM, literal, load, make_wide
 from fsnotes.core.reweighting import Rows
 from fsnotes.em.zero_norm import Unpenalized
 from fsnotes.errors import SelectionWarning
-from fsnotes.rivals.baselines import AROM, FSV, SVMRanking
 
 C = 10.0  # at which some features are left on every set
 

@@ -6,7 +6,6 @@ __version__ = "0.1.0"
 
 # A name is imported when it is first used: data sets alone need not wait for scikit-learn.
 _HOMES = {
-    "rivals.baselines": ["AROM", "FSV", "GreedyMPM", "L1SVM", "SVMRanking"],
     "core.certify": ["exact_support"],
     "chebyshev": ["L1MPM", "MPM", "SMPM", "null_delta"],
     "data.datasets": ["available", "download", "load"],
@@ -14,6 +13,7 @@ _HOMES = {
     "em.zero_norm": ["ZeroNormSVM"],
     "em.kernel": ["SparseKernelSVM"],
     "em.probit": ["ProbitEM"],
+    "rivals.arom": ["AROM"],
     "rivals.filters": ["fisher_score", "mrmr", "relieff"],
     "data.generators": [
         "make_cross_planes",
@@ -25,6 +25,10 @@ _HOMES = {
     "l2p": ["DSO"],
     "mempm": ["FSMEMPM", "MEMPM", "frontier"],
     "core.moments": ["ClassMoments"],
+    "rivals.fsv": ["FSV"],
+    "rivals.greedy": ["GreedyMPM"],
+    "rivals.l1svm": ["L1SVM"],
+    "rivals.ranking": ["SVMRanking"],
     "rivals.rfs": ["RFS"],
     "rivals.rvm": ["RVM"],
     "twin.planes": ["L1TwinSVM", "TwinSVM"],

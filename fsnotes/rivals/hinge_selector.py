@@ -1,0 +1,201 @@
+"""What rivals share that select features by weights and refit a soft-margin machine of them."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from fsnotes.core.checks import check_bool, check_count, check_real
+from fsnotes.core.estimator import solved
+from fsnotes.core.reweighting import (
+    FLOOR,
+    HALVES,
+    NOTHING_GAINS,
+    REFIT_OFF,
+    Reweighted,
+    Rows,
+    Run,
+    beyond_rounding,
+    heaviest,
+)
+from fsnotes.core.rows import RowClassifier, merged
+from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.solvers.hinge import LARGEST_C, WeightedProgram
+
+__all__ = ["HingeSelector", "Linearized", "LinearSteps", "SteppingSelector", "Steps"]
+
+
+class HingeSelector(RowClassifier):
+    """Features by the weights in which some steps end, and a soft-margin machine of them.
+
+    A subclass has the parameters ``C``, ``n_features`` and ``refit`` and a method ``_end(rows)``
+    that returns weights in the units of selection and sets ``objective_`` and ``result_``.
+    """
+
+    def _check_parameters(self):
+        check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
+        if self.n_features is not None:
+            check_count("n_features", self.n_features)
+        check_bool("refit", self.refit)
+        check_bool("scale", self.scale)
+
+    def _fit(self, X, positive, weights):
+        X, positive, weights = merged(X, positive, weights)
+        used, _, center = self._prepared(X, positive, weights)
+        center = center[used]
+        rows = Rows.measured(X, positive, weights, used, center, self.scale_[used])
+        end = self._end(rows, used)
+        scaled = heaviest(end, self._size(rows))
+        before = np.count_nonzero(scaled)
+        if self.refit and before:
+            margin = rows.machine.solve((scaled != 0).astype(float), self.C)
+            scaled = beyond_rounding(margin, rows)
+            gap = max(self.result_.duality_gap, float(margin.duality_gap))
+            self.result_ = replace(self.result_, duality_gap=gap)
+        self._warn_of_number(rows, before, np.count_nonzero(scaled))
+        self.coef_ = np.zeros((1, self.n_features_in_))
+        self.coef_[0, used] = scaled / self.scale_[used]
+        self.intercept_ = np.array([rows.offset(scaled) - self.coef_[0, used] @ center])
+        return self
+
+    def _remedies(self):
+        """What to pass where C is too small."""
+        return ["a larger C"] if self.C < LARGEST_C else []
+
+    def _size(self, rows):
+        """The most features that may be selected."""
+        return rows.n_features if self.n_features is None else int(self.n_features)
+
+    _raised_to = None  # the largest C tried, where it is raised until features are enough
+
+    def _warn_of_number(self, rows, before, found):
+        """Where nothing is selected, nothing is dropped, or fewer are found than asked for."""
+        count = rows.n_features
+        refitted = f"the refit has a weight for {found} of them, and {REFIT_OFF} for {before}"
+        if self.n_features is not None and found < self.n_features:
+            if self.n_features > count == found:
+                why = f"only {count} vary"
+            elif rows.tell_nothing():
+                why = NOTHING_GAINS
+            elif found < before:
+                why = refitted
+            elif self._raised_to is None:
+                why = f"only {found} have a weight in the machines on the way"
+            else:
+                why = f"only {found} have a weight at any C tried, up to {self._raised_to:.4g}"
+            words = f"n_features={self.n_features}, but {why}; {found} are returned"
+        elif self.n_features is None and count and not found:
+            if rows.tell_nothing():
+                words = f"no feature is selected: {NOTHING_GAINS}"
+            elif before:
+                words = f"no feature is selected: {refitted}"
+            else:
+                remedies = ", ".join(self._remedies())
+                words = (
+                    f"C={self.C:g} is too small to select a feature: the weights have gone to "
+                    f"zero; pass {remedies + ' or ' if remedies else ''}n_features="
+                )
+        elif self.n_features is None and found == count > 1:
+            words = (
+                f"none of {count} features is dropped at C={self.C:g}; pass a smaller C or "
+                "n_features= if fewer are wanted"
+            )
+        else:
+            return
+        warnings.warn(words, SelectionWarning, stacklevel=4)
+
+
+class SteppingSelector(HingeSelector):
+    """One that takes steps; a subclass has ``_steps(rows, least)`` and ``_penalty(run, sizes)``."""
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_real("tol", self.tol, 0)
+        check_count("max_iter", self.max_iter)
+
+    def _end(self, rows, used):
+        nothing = self.C * rows.hinge_of_nothing()
+        if not len(used):
+            self.n_iter_, self.objective_, self.result_ = 0, nothing, solved(nothing)
+            return np.zeros(0)
+        least = 0 if self.n_features is None else min(self._size(rows), len(used))
+        run = self._steps(rows, least)
+        prices = [self.C / 2**k for k in range(HALVES + 1)] if least else [self.C]
+        run.result = run.go_on(run.begin(prices), self.tol, self.max_iter)
+        run.warn_of_end(self.tol, self.max_iter, stacklevel=4)
+        end = run.visited[-1][1]
+        self._raised_to = run.raised_to
+        self.n_iter_ = len(run.visited)
+        self.result_ = replace(run.result, counts={k: int(v) for k, v in run.counts.items()})
+        self.objective_ = float(self._penalty(run, end) + self.C * rows.least_hinge(end))
+        return end
+
+
+class Steps(Run):
+    """As `Run`, but the price is lowered only until few enough features are left."""
+
+    raised_to = None
+
+    def over(self):
+        return self.ended or np.count_nonzero(self.visited[-1][1]) <= self.least
+
+
+class LinearSteps(Steps):
+    """Machines of which the l1 norm is weighted, each by the weights of the last.
+
+    Parameters
+    ----------
+    rows : Rows
+    least : int
+        A step that leaves fewer features ends the run.
+    kind : type
+        Of the problem to descend, derived from `Linearized`.
+    alpha : float
+        Of the penalty, if it has one; no weight costs more than that, or 1, in the first machine.
+    """
+
+    def __init__(self, rows, least, kind, alpha=1.0):
+        super().__init__(rows, 0.0, least)
+        self.kind, self.alpha = kind, alpha
+        self.program = WeightedProgram(rows)
+        self.counts = self.program.counts
+        self.rest = 0.0  # of the penalty, what its tangent adds to the weighted norm
+
+    def problem(self, C):
+        return self.kind(self, C)
+
+    def begin(self, prices):
+        """Solve for equal costs, at the least of C, 2 C, 4 C, ... that has enough features."""
+        C, sizes = prices[0], np.full(self.rows.n_features, 1 / min(1.0, self.alpha))
+        weights = self.solve(sizes, C)
+        while np.count_nonzero(weights) < self.least and 2 * C <= LARGEST_C:
+            self.raised_to = max(2 * C, self.program.too_small(1 / sizes))
+            try:
+                weights = self.solve(sizes, self.raised_to)
+            except SubproblemError:
+                break
+            C = self.raised_to
+        self.floor = FLOOR * abs(weights).max()
+        self.visited.append((C, self.floored(weights)))
+        # what is left has to do if it is too little
+        self.ended = np.count_nonzero(weights) < self.least
+        raised = C / prices[0]
+        return [raised * price for price in prices]
+
+    def solve(self, sizes, C):
+        self.margin = self.program.solve(sizes, C, self.rest)
+        self.largest_gap = max(self.largest_gap, self.margin.duality_gap)
+        return self.margin.weights
+
+
+class Linearized(Reweighted):
+    """``C * hinge losses + sum log |w|``, by weighted l1 norms; below the floor, as the floor."""
+
+    def penalties(self, weights):
+        return super().penalties(weights) / 2
+
+    def dropped(self, sizes, value):
+        """The next weights, or the last ones where these gain no more than rounding."""
+        last, rounding = self.measured[0], self.measured[2]
+        new = super().dropped(sizes, value)
+        return new if self.measure(new)[0] < value - rounding else last

@@ -1,0 +1,702 @@
+"""The l1 machine: equal to its literal statement, and as good as it says."""
+
+import pickle
+import re
+
+import cvxpy as cp
+import highspy
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import (
+    BAD_DATA,
+    GOOD,
+    LABELS,
+    pooled_deviation,
+    quiet,
+    units,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fsnotes import (
+    L1SVM,
+    load,
+    make_instance,
+    make_wide,
+)
+from fsnotes.errors import (
+    SelectionWarning,
+    SubproblemError,
+)
+from fsnotes.literal import l1svm
+from fsnotes.rivals import l1svm as room
+from fsnotes.solvers import hinge
+
+SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
+PRICES = [0.5, 3, 10, 100, 1000]
+
+
+def printed(X, y, C, scale=True):
+    """Weights in the caller's units, offset and value of the literal statement."""
+    unit, center = units(X, y, scale), X.mean(axis=0)
+    Z = (X - center) / unit
+    w, b, value = l1svm(Z[y == y.max()], Z[y == y.min()], C)
+    return w / unit, -b - w / unit @ center, value
+
+
+def value_of(machine, X, y, weights=None):
+    """The objective, from the coefficients as they are."""
+    weights = np.ones(len(y)) if weights is None else weights
+    margins = np.where(y == machine.classes_[1], 1, -1) * (
+        X @ machine.coef_[0] + machine.intercept_[0]
+    )
+    loss = np.average(np.maximum(0, 1 - margins), weights=weights)
+    return abs(machine.coef_[0] * machine.scale_).sum() + machine.C * loss
+
+
+# ---------------------------------------------------------------- optimality
+
+
+def test_the_literal_statement_is_what_another_solver_finds():
+    for seed in range(12):
+        X, y = make_instance(seed)
+        X = X / X.std(axis=0)
+        C = [3, 10, 30][seed % 3]
+        w, b, value = l1svm(X[y == 1], X[y == 0], C)
+        direction, offset = cp.Variable(X.shape[1]), cp.Variable()
+        margins = cp.multiply(2 * y - 1, X @ direction - offset)
+        objective = cp.norm1(direction) + C / len(y) * cp.sum(cp.pos(1 - margins))
+        best = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
+        assert np.isclose(value, best, rtol=1e-6)
+        slacks = np.maximum(0, 1 - (2 * y - 1) * (X @ w - b))
+        assert np.isclose(abs(w).sum() + C * slacks.mean(), value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_l1svm_is_its_literal_statement(scale):
+    worst, sizes = 0, set()
+    for seed in range(100):
+        X, y = make_instance(seed)
+        C = PRICES[seed % 5]
+        machine = quiet(L1SVM(C=C, refit=False, scale=scale), X, y)
+        w, b, value = printed(X, y, C, scale)
+        assert np.isclose(machine.objective_, value, rtol=1e-8)
+        assert np.isclose(value_of(machine, X, y), value, rtol=1e-8)
+        assert np.allclose(machine.scale_, units(X, y, scale), rtol=1e-9)
+        assert machine.result_.duality_gap <= 1e-9
+        if machine.n_selected_:
+            unit = machine.scale_
+            close = dict(atol=1e-5 * abs(w * unit).max())
+            assert np.allclose(machine.coef_[0] * unit, w * unit, **close)
+        worst = max(worst, machine.result_.duality_gap)
+        sizes.add(machine.n_selected_)
+    assert worst > 0 and 0 in sizes and len(sizes) > 6
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_l1svm_is_its_literal_statement_on_real_data(name):
+    X, y = load(name, return_X_y=True)
+    for C in (0.1, 10, 1000):
+        for scale in (True, False):
+            machine = quiet(L1SVM(C=C, refit=False, scale=scale), X, y)
+            *_, value = printed(X, y, C, scale)
+            assert np.isclose(machine.objective_, value, rtol=1e-7)
+            assert np.isclose(value_of(machine, X, y), value, rtol=1e-7)
+            assert machine.result_.duality_gap <= 1e-7
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_degenerate_data_too(seed):
+    """Few values, equal rows and columns, ties of all kinds, more features than rows."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_features = rng.integers(2, 20), rng.integers(1, 12)
+    X = rng.integers(-1, 2, (n_rows, n_features)).astype(float)
+    X = np.hstack([X, X[:, : n_features // 2]])
+    y = rng.permutation(np.append([0, 1], rng.integers(0, 2, n_rows - 2)))
+    C, scale = float(10 ** rng.uniform(-1, 4)), bool(rng.integers(2))
+    machine = quiet(L1SVM(C=C, refit=False, scale=scale), X, y)
+    *_, value = printed(X, y, C, scale)
+    assert np.isclose(machine.objective_, value, rtol=1e-6)
+    assert np.isclose(value_of(machine, X, y), value, rtol=1e-6)
+    assert machine.result_.duality_gap <= 1e-7
+
+
+@pytest.mark.parametrize("name", ["sonar", "pima", "wdbc", "titanic"])
+@pytest.mark.parametrize("C", [8, 30, 1000])
+def test_conditions_of_optimality(C, name):
+    """Multipliers exist that answer for the margins and for the weights."""
+    X, y = load(name, return_X_y=True)
+    machine = L1SVM(C=C, refit=False).fit(X, y)
+    signs = 2.0 * y - 1
+    Z = (X - X.mean(axis=0)) / units(X, y)
+    margins = signs * machine.decision_function(X)
+    assert np.isclose(margins, 1, atol=1e-9).sum() >= machine.n_selected_
+    price = C / len(y)
+    low = np.where(margins < 1 - 1e-9, price, 0)
+    high = np.where(margins > 1 + 1e-9, 0, price)
+    multipliers, off = cp.Variable(len(y)), cp.Variable()
+    pulls = (Z * signs[:, None]).T @ multipliers
+    slopes = np.sign(machine.coef_[0])
+    conditions = [
+        multipliers >= low,
+        multipliers <= high,
+        signs @ multipliers == 0,
+        pulls <= np.where(slopes == 0, 1, slopes) + off,
+        pulls >= np.where(slopes == 0, -1, slopes) - off,
+    ]
+    assert cp.Problem(cp.Minimize(off), conditions).solve(solver=cp.HIGHS) <= 1e-7
+
+
+def test_many_features_join_in_batches():
+    X, y = make_wide(40, 700)
+    for C in (3, 10, 300):
+        machine = L1SVM(C=C, refit=False).fit(X, y)
+        *_, value = printed(X, y, C)
+        assert np.isclose(machine.objective_, value, rtol=1e-7)
+        assert 1 <= machine.n_selected_ <= 40 + 1
+    # a batch for each feature, and the last features matter
+    rng = np.random.default_rng(0)
+    X = X + 0.5 * rng.normal(size=(len(y), 1))
+    whole = L1SVM(refit=False).fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hinge, "BATCH", 1)
+        single = L1SVM(refit=False).fit(X, y)
+    assert np.isclose(single.objective_, whole.objective_, rtol=1e-9)
+    assert np.array_equal(single.support_, whole.support_)
+
+
+def test_the_offset_is_the_middle_of_the_best():
+    X, y = np.array([[0.0], [0], [1], [1]]), np.array([0, 1, 0, 1])
+    machine = quiet(L1SVM(), X, y)
+    assert machine.intercept_ == [0]
+    for seed in range(20):
+        X, y = make_instance(seed)
+        machine = L1SVM(C=50, refit=False).fit(X, y)
+        best = value_of(machine, X, y)
+        for move in (-1e-3, 1e-3):
+            moved = pickle.loads(pickle.dumps(machine))
+            moved.intercept_ += move
+            assert value_of(moved, X, y) > best - 1e-9
+
+
+def test_the_bound_is_one_whatever_the_multipliers():
+    """What verifies an answer never exceeds the optimum, and reaches it at the best multipliers."""
+    for seed in range(40):
+        X, y = make_instance(seed)
+        rng = np.random.default_rng(seed)
+        Z = (X - X.mean(axis=0)) / units(X, y)
+        costs, C = 10 ** rng.uniform(-1, 1, X.shape[1]), 30.0
+        shares = rng.dirichlet(np.ones(len(y)))
+        program = hinge.HingeProgram(Z, 2.0 * y - 1, shares, costs)
+        solution = program.solve(C)
+        prices = C * shares
+        for scale in (1e-4, 1e-3, 0.01, 0.1, 1, 2):
+            tried = scale * prices * rng.uniform(-0.2, 1.5, len(y))
+            assert program._bound(tried, prices) <= solution.objective * (1 + 1e-9)
+            lopsided = np.where(y == rng.integers(2), tried, prices)
+            assert program._bound(lopsided, prices) <= solution.objective * (1 + 1e-9)
+        # where weights are too dear, the offset alone limits the multipliers
+        dear = hinge.HingeProgram(Z, 2.0 * y - 1, shares, np.full(X.shape[1], 1e6))
+        lighter = min(shares[y == 0].sum(), shares[y == 1].sum())
+        assert np.isclose(dear._bound(prices, prices), 2 * C * lighter, rtol=1e-12)
+        assert solution.duality_gap <= 1e-9
+
+
+# ---------------------------------------------------------------- many classes
+
+
+WINE = load_wine(return_X_y=True)
+
+
+def many(seed):
+    """A small problem of three to five classes."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(3, 6))
+    n_rows, n_features = int(rng.integers(count, 30)), int(rng.integers(1, 10))
+    y = rng.permutation(np.append(np.arange(count), rng.integers(0, count, n_rows - count)))
+    X = rng.normal(size=(n_rows, n_features)) + 2 * rng.normal(size=(count, n_features))[y]
+    return (X.round() if seed % 2 else X), y
+
+
+def in_units_of_all(X, y, scale=True):
+    means = np.array([X[y == label].mean(axis=0) for label in np.unique(y)])
+    deviation = pooled_deviation(X, y)
+    unit = np.where(deviation > 1e-9, deviation, np.ptp(means, axis=0))
+    unit = np.where((unit > 1e-9) & scale, unit, 1)
+    return (X - means.mean(axis=0)) / unit, unit
+
+
+def test_many_classes_are_the_literal_statement_of_each(monkeypatch):
+    problems = [(*many(seed), [0.5, 5, 50][seed % 3], bool(seed % 5)) for seed in range(50)]
+    for X, y, C, scale in [*problems, (*WINE, 3, True)]:
+        Z, unit = in_units_of_all(X, y, scale)
+        values = [l1svm(Z[y == label], Z[y != label], C)[-1] for label in np.unique(y)]
+        for large in (0, np.inf):  # an interior point, or the simplex method
+            monkeypatch.setattr(room, "LARGE", large)
+            machine = quiet(L1SVM(C=C, refit=False, scale=scale), X, y)
+            scores = X @ machine.coef_.T + machine.intercept_
+            losses = np.maximum(0, 1 - np.where(y[:, None] == np.unique(y), 1, -1) * scores)
+            found = abs(machine.coef_ * unit).sum(axis=1) + C * losses.mean(axis=0)
+            assert np.allclose(found, values, rtol=1e-6)
+            assert np.isclose(machine.objective_, np.sum(values), rtol=1e-6)
+            assert machine.result_.counts["linear program"] == len(values)
+            assert machine.result_.duality_gap <= 1e-7
+            assert (machine.result_.counts["pivot"] == 0) == (large == 0)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_class_is_what_its_program_alone_makes_of_it(refit):
+    X, y = WINE
+    machine = L1SVM(C=20, refit=refit).fit(X, y)
+    assert machine.coef_.shape == (3, 13) and machine.intercept_.shape == (3,)
+    assert machine.score(X, y) > 0.97
+    alone = [L1SVM(C=20, refit=False, scale=False) for _ in range(3)]
+    Z, unit = in_units_of_all(X, y)
+    supports = [quiet(one, Z, y == k).support_ for k, one in enumerate(alone)]
+    assert np.array_equal(machine.support_, np.any(supports, axis=0))
+    for k, one in enumerate(alone):
+        if not refit:
+            assert np.allclose(machine.coef_[k] * unit, one.coef_[0], atol=1e-7)
+            continue
+        chosen = machine.support_
+        shares = np.full(len(y), 1 / len(y))
+        other = SVC(kernel="linear", C=20, tol=1e-8).fit(Z[:, chosen], y == k, shares)
+        assert np.allclose((machine.coef_[k] * unit)[chosen], other.coef_[0], atol=1e-4)
+
+
+def test_names_and_order_of_many_classes_do_not_matter():
+    X, y = WINE
+    rows = np.random.default_rng(0).permutation(len(y))
+    machine = L1SVM(C=20).fit(X, y)
+    names = np.array([2, 0, 1])
+    moved = L1SVM(C=20).fit(X[rows], names[y][rows])
+    assert np.isclose(moved.objective_, machine.objective_, rtol=1e-9)
+    assert np.allclose(moved.coef_[names], machine.coef_, atol=1e-4 * abs(machine.coef_).max())
+    words = np.array(["p", "q", "r"])
+    assert np.array_equal(L1SVM(C=20).fit(X, words[y]).predict(X), words[machine.predict(X)])
+    weights = np.random.default_rng(1).integers(0, 3, len(y))
+    weighted = L1SVM(C=20).fit(X, y, sample_weight=weights)
+    repeated = L1SVM(C=20).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert np.array_equal(weighted.coef_, repeated.coef_)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("refit", [True, False])
+def test_so_many_features_of_a_linear_program(refit, scale):
+    for X, y in (WINE, load("sonar", return_X_y=True)):
+        full = L1SVM(C=20, refit=False, scale=scale).fit(X, y)
+        order = np.argsort(-np.linalg.norm(full.coef_ * full.scale_, axis=0))
+        assert full.n_selected_ > 3
+        for size in (1, 3):
+            machine = L1SVM(C=20, n_features=size, refit=refit, scale=scale).fit(X, y)
+            assert set(np.flatnonzero(machine.support_)) == set(order[:size])
+            assert machine.objective_ == full.objective_
+            if not refit:
+                chosen = order[:size]
+                assert np.array_equal(machine.coef_[:, chosen], full.coef_[:, chosen])
+                signs = np.where(y == y.max(), 1, -1)
+                scores = X @ machine.coef_[-1] + machine.intercept_[-1]
+                at, before, after = (
+                    np.maximum(0, 1 - signs * (scores + moved)).sum() for moved in (0, -0.01, 0.01)
+                )
+                assert at <= min(before, after)
+        same = L1SVM(C=20, n_features=full.n_selected_, refit=False, scale=scale).fit(X, y)
+        assert np.array_equal(same.coef_, full.coef_)
+        assert np.array_equal(same.intercept_, full.intercept_)
+        few = full.n_selected_
+        with pytest.warns(SelectionWarning, match=f"={few + 1}, but only {few} have a weight"):
+            assert L1SVM(C=20, n_features=few + 1, scale=scale).fit(X, y).n_selected_ == few
+
+
+def test_classes_without_a_feature_are_named():
+    X, y = WINE
+    with pytest.warns(SelectionWarning, match=r"C=1e-05 is too small.*enters at C=") as caught:
+        nothing = L1SVM(C=1e-5).fit(X, y)
+    assert len(caught) == 1 and not nothing.coef_.any()
+    assert (nothing.intercept_ == -1).all()
+    entry = named(caught)
+    Z, _ = in_units_of_all(X, y)
+    firsts = [entry_by_definition(Z / pooled_deviation(Z, y == k), y == k) for k in range(3)]
+    assert 0 < entry < 10 * min(firsts)
+    with pytest.warns(SelectionWarning):
+        assert L1SVM(C=entry * (1 - 1e-3)).fit(X, y).n_selected_ == 0
+    words = np.array(["p", "q", "r"])
+    with pytest.warns(SelectionWarning, match="for class '[pqr]'(, '[pqr]')?; the features") as c:
+        machine = L1SVM(C=entry * (1 + 1e-3), refit=False).fit(X, words[y])
+    idle = [
+        repr(word) for word, row in zip(words.tolist(), machine.coef_, strict=True) if not row.any()
+    ]
+    assert idle and f"class {', '.join(idle)};" in str(c[0].message)
+    assert machine.n_selected_ >= 1
+
+
+# ---------------------------------------------------------------- refit
+
+
+def soft_margin_value(w, b, Z, signs, C):
+    return w @ w / 2 + C * np.maximum(0, 1 - signs * (Z @ w + b)).mean()
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_the_refit_is_the_soft_margin_machine_of_the_support(scale):
+    for seed in range(15):
+        X, y = make_instance(seed)
+        C = [20, 50, 100][seed % 3]
+        raw = L1SVM(C=C, refit=False, scale=scale).fit(X, y)
+        machine = L1SVM(C=C, scale=scale).fit(X, y)
+        assert np.array_equal(machine.support_, raw.support_)
+        assert machine.objective_ == raw.objective_
+        assert not np.allclose(machine.coef_, raw.coef_, rtol=1e-3)
+        chosen, signs = machine.support_, 2 * y - 1
+        unit = units(X, y, scale)[chosen]
+        Z = (X[:, chosen] - X[:, chosen].mean(axis=0)) / unit
+        w, b = cp.Variable(chosen.sum()), cp.Variable()
+        loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z @ w + b))) / len(y)
+        best = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + C * loss)).solve(solver=cp.CLARABEL)
+        ours = machine.coef_[0, chosen] * unit
+        offset = machine.intercept_[0] + machine.coef_[0] @ X.mean(axis=0)
+        assert np.isclose(soft_margin_value(ours, offset, Z, signs, C), best, rtol=1e-5)
+
+
+def test_a_refit_that_ends_early_says_so(monkeypatch):
+    X, y = load("sonar", return_X_y=True)
+    monkeypatch.setattr(room, "REFIT_STEPS", 100)
+    with pytest.warns(ConvergenceWarning, match="1e-6, in 100 steps.*C than 10.*refit=False"):
+        machine = L1SVM().fit(X, y)
+    assert machine.coef_.any()
+
+
+# ---------------------------------------------------------------- small prices
+
+
+def entry_by_definition(X, y):
+    """One over the least t that multipliers can hold all features' pulls to without weights.
+
+    Rows of the lighter class are inside the margin, so their multipliers are at the price; those
+    of the heavier class are on the margin, and add up to the same.
+    """
+    Z = (X - X.mean(axis=0)) / units(X, y)
+    light = min((0, 1), key=lambda label: np.sum(y == label))
+    free, t = cp.Variable(np.sum(y != light)), cp.Variable()
+    pulls = Z[y == light].sum(axis=0) / len(y) - Z[y != light].T @ free
+    limits = [free >= 0, free <= 1 / len(y), cp.sum(free) == np.mean(y == light)]
+    return 1 / cp.Problem(cp.Minimize(t), [*limits, pulls <= t, pulls >= -t]).solve(solver=cp.HIGHS)
+
+
+def named(caught):
+    found = re.search(r"first one enters at C=([\d.e+-]+)", str(caught[0].message))
+    return float(found[1])
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_small_price_selects_nothing_and_names_the_first_that_does(name):
+    X, y = load(name, return_X_y=True)
+    X = X[:, pooled_deviation(X, y) > 0]
+    known = entry_by_definition(X, y)
+    with pytest.warns(SelectionWarning, match="C=0.001 is too small") as caught:
+        machine = L1SVM(C=0.001).fit(X, y)
+    assert np.isclose(named(caught), known, rtol=1e-5)
+    assert not machine.coef_.any() and machine.n_selected_ == 0
+    share = np.bincount(y) / len(y)
+    assert np.isclose(machine.objective_, 0.002 * share.min())
+    assert machine.intercept_ == [1 if share[1] > share[0] else -1]
+    assert (machine.predict(X) == share.argmax()).all()
+    assert L1SVM(C=known * (1 + 1e-3)).fit(X, y).n_selected_ >= 1
+    with pytest.warns(SelectionWarning):
+        assert L1SVM(C=known * (1 - 1e-3)).fit(X, y).n_selected_ == 0
+
+
+def test_the_first_price_of_random_instances():
+    for seed in range(30):
+        X, y = make_instance(seed)
+        with pytest.warns(SelectionWarning) as caught:
+            L1SVM(C=1e-6).fit(X, y)
+        assert np.isclose(named(caught), entry_by_definition(X, y), rtol=1e-5)
+
+
+def test_the_heavier_class_counts_weights():
+    X, y = np.array([[0.0], [1], [2], [3]]), np.array([0, 0, 0, 1])
+    assert quiet(L1SVM(C=0.01), X, y).predict([[3.0]]) == [0]
+    machine = quiet(L1SVM(C=0.01), X, y, sample_weight=[1, 1, 1, 4])
+    assert machine.predict([[0.0]]) == [1]
+
+
+def test_a_class_of_hardly_any_weight_is_the_lighter():
+    for tiny in (1e-3, 1e-6, 1e-9, 1e-14, 1e-18):
+        machine = quiet(L1SVM(), GOOD, LABELS, sample_weight=[1, 1, 1, tiny, tiny, tiny])
+        assert machine.n_selected_ == 0 and (machine.predict(GOOD) == 0).all()
+        machine = quiet(L1SVM(), GOOD, LABELS, sample_weight=[tiny, tiny, tiny, 1, 1, 1])
+        assert machine.n_selected_ == 0 and (machine.predict(GOOD) == 1).all()
+
+
+def test_where_no_line_gains_no_price_selects():
+    X, y = np.array([[0.0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
+    with pytest.warns(SelectionWarning, match=r"none up to C=1e\+06"):
+        machine = L1SVM(C=1000).fit(X, y)
+    assert not machine.coef_.any() and machine.intercept_ == [0]
+    assert np.isclose(machine.objective_, 1000)
+
+
+# ---------------------------------------------------------------- other data
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_units_order_and_labels_do_not_matter(refit):
+    for seed in range(12):
+        X, y = make_instance(seed)
+        rng = np.random.default_rng(seed)
+        model = L1SVM(C=20, refit=refit)
+        machine = clone(model).fit(X, y)
+        close = dict(rtol=1e-4, atol=1e-4 * abs(machine.coef_).max())
+        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+        moved = clone(model).fit(X[rows], y[rows])
+        assert np.array_equal(moved.coef_, machine.coef_)
+        assert np.array_equal(moved.intercept_, machine.intercept_)
+        moved = clone(model).fit(X[:, columns], y)
+        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-9)
+        assert np.allclose(moved.coef_[0], machine.coef_[0][columns], **close)
+        unit, shift = 10 ** rng.uniform(-2, 2, X.shape[1]), rng.normal(size=X.shape[1])
+        scaled = clone(model).fit((X + shift) * unit, y)
+        assert np.isclose(scaled.objective_, machine.objective_, rtol=1e-9)
+        assert np.allclose(scaled.coef_ * unit, machine.coef_, **close)
+        scores = machine.decision_function(X)
+        assert np.allclose(
+            scaled.decision_function((X + shift) * unit), scores, atol=1e-3 * abs(scores).max()
+        )
+        swapped = clone(model).fit(X, 1 - y)
+        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-9)
+        assert np.allclose(swapped.coef_, -machine.coef_, **close)
+        assert np.isclose(swapped.intercept_[0], -machine.intercept_[0], rtol=1e-3, atol=1e-4)
+
+
+def test_units_matter_where_they_are_not_scaled():
+    X, y = load("pima", return_X_y=True)
+    for j in range(X.shape[1]):
+        unit = np.where(np.arange(X.shape[1]) == j, 1e5, 1)
+        assert L1SVM(scale=False, refit=False).fit(X * unit, y).support_[j]
+    one = L1SVM().fit(X * unit, y)
+    assert not one.support_.all()
+    assert np.array_equal(one.support_, L1SVM().fit(X, y).support_)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_weight_is_a_number_of_rows(refit):
+    rng = np.random.default_rng(1)
+    for seed in range(10):
+        X, y = make_instance(seed)
+        weights = rng.integers(0, 4, len(y))
+        model = L1SVM(C=20, refit=refit)
+        weighted = clone(model).fit(X, y, sample_weight=weights)
+        repeated = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        assert np.array_equal(weighted.coef_, repeated.coef_)
+        assert np.array_equal(weighted.intercept_, repeated.intercept_)
+        assert weighted.objective_ == repeated.objective_
+        plain = clone(model).fit(X, y)
+        assert abs(weighted.objective_ / plain.objective_ - 1) > 1e-4
+        heavier = clone(model).fit(X, y, sample_weight=2.5 * weights)
+        assert np.isclose(heavier.objective_, weighted.objective_, rtol=1e-9)
+        one = clone(model).fit(X, y, sample_weight=1.0)
+        assert np.array_equal(one.coef_, plain.coef_)
+        if not refit:
+            value = value_of(weighted, X, y, weights)
+            assert np.isclose(value, weighted.objective_, rtol=1e-9)
+
+
+def test_constant_columns_are_named_and_left_out():
+    X, y = load("pima", return_X_y=True, as_frame=True)
+    machine = L1SVM(C=20).fit(X, y)
+    X = X.assign(dull=7.0, rounded=0.1 + 1e-17)
+    with pytest.warns(SelectionWarning, match="there are 2: dull, rounded"):
+        more = L1SVM(C=20).fit(X, y)
+    assert np.array_equal(more.coef_[0, :-2], machine.coef_[0])
+    assert not more.support_[-2:].any()
+    with pytest.warns(SelectionWarning, match="constant") as caught:
+        nothing = L1SVM().fit(np.ones((5, 2)), [0, 1, 1, 1, 0])
+    assert len(caught) == 1
+    assert (nothing.predict(np.zeros((3, 2))) == 1).all()
+    assert np.isclose(nothing.objective_, 10 * 2 * 0.4)
+
+
+def test_one_informative_feature_is_found():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 30))
+    X[:, 17] += 6 * y
+    machine = L1SVM(C=3).fit(X, y)
+    assert np.flatnonzero(machine.support_).tolist() == [17]
+
+
+def test_separable_data_at_a_large_price_get_the_widest_margin():
+    X, y = load("sonar", return_X_y=True)
+    machine = L1SVM(C=1e6, refit=False).fit(X, y)
+    margins = np.where(y == 1, 1, -1) * machine.decision_function(X)
+    assert margins.min() > 1 - 1e-9
+    Z = (X - X.mean(axis=0)) / units(X, y)
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    hard = [cp.multiply(2 * y - 1, Z @ w + b) >= 1]
+    least = cp.Problem(cp.Minimize(cp.norm1(w)), hard).solve(solver=cp.HIGHS)
+    assert np.isclose(machine.objective_, least, rtol=1e-6)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_two_rows_are_enough(refit):
+    machine = L1SVM(C=100, refit=refit).fit([[1.0, 5.0], [3.0, 5.5]], ["a", "b"])
+    assert machine.scale_.tolist() == [2, 0.5]
+    assert machine.predict([[1.0, 5.0], [3.0, 5.5]]).tolist() == ["a", "b"]
+    assert np.allclose(machine.decision_function([[1.0, 5.0], [3.0, 5.5]]), [-1, 1])
+    assert np.isclose(machine.objective_, 2)
+
+
+def test_duplicated_columns_change_no_value():
+    for name in ("pima", "sonar"):
+        X, y = load(name, return_X_y=True)
+        for C in (10, 1000):
+            machine = L1SVM(C=C, refit=False).fit(X, y)
+            double = L1SVM(C=C, refit=False).fit(np.hstack([X, X]), y)
+            assert np.isclose(double.objective_, machine.objective_, rtol=1e-9)
+            halves = np.split(double.coef_[0], 2)
+            assert not np.logical_and(*halves).any()
+            assert np.allclose(np.sum(halves, axis=0), machine.coef_[0], rtol=1e-5, atol=1e-9)
+
+
+def test_numbers_far_from_zero_cost_no_digits():
+    X, y = make_instance(4)
+    machine = L1SVM(C=20, refit=False).fit(X, y)
+    far = L1SVM(C=20, refit=False).fit(X + 1e6, y)
+    assert np.isclose(far.objective_, machine.objective_, rtol=1e-7)
+
+
+# ---------------------------------------------------------------- what is refused, and said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"), [case for case in BAD_DATA if "OneVsRest" not in case[2]]
+)
+def test_bad_data_is_refused_in_words(arguments, error, message):
+    model = L1SVM().fit(GOOD, LABELS)
+    with pytest.raises(error, match=message):
+        model.fit(*arguments)
+    with pytest.raises(NotFittedError):
+        model.predict(GOOD)
+
+
+def test_squares_that_overflow_are_refused():
+    with np.errstate(over="ignore", invalid="ignore"):
+        with pytest.raises(ValueError, match="divide the features"):
+            L1SVM().fit(GOOD * 1e160, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("machine", "error", "message"),
+    [
+        (L1SVM(C=0), ValueError, "C=0; pass a number from 0 to 1e+06, 0 excluded"),
+        (L1SVM(C=-1), ValueError, "C=-1; pass"),
+        (L1SVM(C=1e7), ValueError, "C=10000000.0; pass"),
+        (L1SVM(C=np.inf), ValueError, "C=inf; pass"),
+        (L1SVM(C=np.nan), ValueError, "C=nan; pass"),
+        (L1SVM(C="1"), TypeError, "C='1' is str"),
+        (L1SVM(C=True), TypeError, "C=True is bool"),
+        (L1SVM(C=None), TypeError, "C=None is NoneType"),
+        (L1SVM(n_features=0), ValueError, "n_features=0; pass a number from 1"),
+        (L1SVM(n_features=2.5), ValueError, "n_features=2.5; pass a whole number"),
+        (L1SVM(refit="no"), TypeError, "refit='no'; pass True or False"),
+        (L1SVM(scale=1), TypeError, "scale=1; pass True or False"),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range_are_refused_in_words(machine, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        machine.fit(GOOD, LABELS)
+
+
+def test_parameters_at_the_ends_are_taken():
+    for C in (1e6, 10**6, np.float32(1), np.int64(3)):
+        assert L1SVM(C=C, scale=np.bool_(False)).fit(GOOD, LABELS).n_selected_ >= 1
+    assert quiet(L1SVM(C=1e-300), GOOD, LABELS).n_selected_ == 0
+
+
+@pytest.mark.parametrize("what", ["columns", "duals"])
+def test_an_answer_that_is_not_verified_is_none(monkeypatch, what):
+    X, y = load("wdbc", return_X_y=True)
+    true = getattr(hinge.DualModel, what)
+    monkeypatch.setattr(hinge.DualModel, what, lambda model: 0.999 * true(model))
+    with pytest.raises(SubproblemError, match="duality gap .* more than 1e-07.*pass a smaller C|P"):
+        L1SVM().fit(X, y)
+
+
+def test_a_warning_never_fails(monkeypatch):
+    X, y = load("pima", return_X_y=True)
+
+    def fail(*_):
+        raise SubproblemError("no answer")
+
+    monkeypatch.setattr(hinge.HingeProgram, "entry", fail)
+    with pytest.warns(SelectionWarning, match="C=0.1 is too small.* was not found"):
+        assert L1SVM(C=0.1).fit(X, y).n_selected_ == 0
+
+
+def test_other_uses_of_the_solver_do_not_disturb():
+    X, y = load("pima", return_X_y=True)
+    known = L1SVM(refit=False).fit(X, y).objective_
+    highspy.Highs.resetGlobalScheduler(True)
+    other = highspy.Highs()
+    other.setOptionValue("output_flag", False)
+    other.setOptionValue("threads", 2)
+    other.addVars(1, np.zeros(1), np.ones(1))
+    assert other.run() == highspy.HighsStatus.kOk
+    assert L1SVM(refit=False).fit(X, y).objective_ == known
+    highspy.Highs.resetGlobalScheduler(True)
+
+
+def test_copies_names_and_frames():
+    X, y = load("wdbc", return_X_y=True, as_frame=True)
+    words = np.where(y == 1, "benign", "malignant")
+    machine = L1SVM().fit(X, words)
+    assert machine.classes_.tolist() == ["benign", "malignant"]
+    assert machine.score(X, words) > 0.95
+    assert list(machine.get_feature_names_out()) == list(X.columns[machine.support_])
+    out = machine.set_output(transform="pandas").transform(X)
+    pd.testing.assert_frame_equal(out, X.loc[:, machine.support_])
+    thawed = pickle.loads(pickle.dumps(machine))
+    assert np.array_equal(thawed.decision_function(X), machine.decision_function(X))
+    assert thawed.result_ == machine.result_
+    assert np.array_equal(clone(machine).fit(X, words).coef_, machine.coef_)
+
+
+def test_summary_names_the_objective_and_the_price():
+    X, y = load("pima", return_X_y=True)
+    machine = L1SVM(C=12.5).fit(X, y)
+    lines = machine.summary().splitlines()
+    assert lines[0] == f"L1SVM: {machine.n_selected_} of 8 features"
+    assert f"{machine.objective_:.6g} at C=12.5" in lines[1]
+    assert "no promise for new data" in lines[2]
+    assert len(lines) == 5 + machine.n_selected_
+    empty = quiet(L1SVM(C=0.1), X, y).summary()
+    assert empty.startswith("L1SVM: 0 of 8 features")
+
+
+def test_results_are_plain_data():
+    X, y = load("wdbc", return_X_y=True)
+    machine = L1SVM().fit(X, y)
+    result = machine.result_
+    assert result.status == "solved" and type(result.objective) is float
+    assert type(result.duality_gap) is float and 0 <= result.duality_gap <= 1e-7
+    assert result.violation == 0
+    assert result.counts["linear program"] == 1 and result.counts["pivot"] >= 10
+    assert all(type(count) is int for count in result.counts.values())
+    assert type(machine.objective_) is float and result.objective == machine.objective_
+
+
+# some checks fit rows that have nothing to do with their labels
+@pytest.mark.filterwarnings("ignore::fsnotes.errors.SelectionWarning")
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@parametrize_with_checks([L1SVM(), L1SVM(C=3.0, refit=False), L1SVM(C=100.0, scale=False)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
