@@ -4,19 +4,19 @@ Keeps executed pages true to the package's code, makes the site work without a n
 and mends what the theme leaves unreadable on a phone or to a screen reader.
 """
 
-import ast
 import hashlib
 import importlib.util
 import json
 import os
 import re
 import shutil
-import sys
 import time
 from pathlib import Path
 
 import nbformat
 from docutils import nodes
+from jupyter_cache import get_cache
+from page_keys import PageKeys
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
@@ -29,36 +29,11 @@ CLOSE_CONTENTS = """addEventListener("click", (event) =>
   event.target.closest("dialog a[href^='#']")?.closest("dialog").close());"""
 
 
-# ------------------------------------------------------- what an execution depends on
+# ------------------------------------------------------- when a page is executed again
 
-
-def code_of(path):
-    """A module's syntax without comments, layout and docstrings."""
-    tree = ast.parse(path.read_bytes())
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and is_docstring(body[0]):
-            del body[0]
-    return ast.dump(tree).encode()
-
-
-def is_docstring(node):
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-
-
-def package_key(root):
-    """Name of everything that may change a page's output but is not on the page."""
-    digest = hashlib.sha256(repr(sys.version_info[:2]).encode())
-    files = [p for p in (root / "fsnotes").rglob("*") if p.is_file() and p.suffix != ".pyc"]
-    for path in sorted([*files, root / "requirements.txt"]):
-        content = code_of(path) if path.suffix == ".py" else path.read_bytes()
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-        digest.update(hashlib.sha256(content).digest())
-    return digest.hexdigest()[:16]
+# how many states of each page the cache remembers, so that branches can be switched for free
+STATES_KEPT = 8
+DISPLAY_NAME = re.compile(r"(?<=display_name: )[^,}\n]+")
 
 
 def folder_key(*folders):
@@ -70,17 +45,43 @@ def folder_key(*folders):
 
 
 def choose_execution_cache(app, config):
-    """One cache for each state of the package; older ones are deleted."""
+    """One cache for all states of the package; the oldest pages in it are dropped."""
     root = Path(app.srcdir)
-    caches = Path(app.outdir).parent / "executed"
-    current = caches / package_key(root)
-    for old in caches.glob("*"):
-        if old != current:
-            shutil.rmtree(old)
-    config.nb_execution_cache_path = str(current)
-    # both are values that Sphinx compares with the last build's: a change rereads every page
-    config.fsn_package_key = current.name
+    folder = Path(app.outdir).parent / "executed"
+    config.nb_execution_cache_path = str(folder)
+    pages = len(list((root / "book").rglob("*.md")))
+    get_cache(folder).change_cache_limit(STATES_KEPT * pages)
+    # a value that Sphinx compares with the last build's: a change rereads every page
     config.fsn_look_key = folder_key(root / "book" / "_static", root / "book" / "_ext")
+
+
+class Keys:
+    """Puts into each page the key of what it depends on, and says which keys have changed.
+
+    The cache recognises a page by its code and its kernel, so the key becomes part of the name
+    under which the kernel is shown; `offer_notebook` takes it out again.
+    """
+
+    def begin(self, app):
+        self.keys = PageKeys(Path(app.srcdir))
+        if not hasattr(app.env, "fsn_keys"):
+            app.env.fsn_keys = {}
+
+    def changed(self, app, env, added, changed, removed):
+        known = env.fsn_keys
+        return [
+            page
+            for page in known.keys() & env.found_docs
+            if known[page] != self.keys.key(Path(env.doc2path(page)).read_text(encoding="utf-8"))
+        ]
+
+    def mark(self, app, page, source):
+        header, fence, rest = source[0].partition("```{code-cell}")
+        if fence:
+            key = self.keys.key(source[0])
+            app.env.fsn_keys[page] = key
+            header = DISPLAY_NAME.sub(lambda name: f"{name[0]} <{key}>", header, count=1)
+            source[0] = header + fence + rest
 
 
 class Reading:
@@ -208,6 +209,8 @@ def offer_notebook(app, page, template, context, doctree):
     if doctree is None or page not in app.env.nb_metadata or not executed.is_file():
         return
     notebook = nbformat.read(executed, as_version=4)
+    kernel = notebook.metadata.kernelspec
+    kernel.display_name = kernel.display_name.partition(" <")[0]
     included = [block.astext().rstrip() for block in doctree.findall(is_included)]
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -274,13 +277,16 @@ def write_timings(app, error):
 
 def setup(app):
     os.environ["FSNOTES_STATIC"] = "1"  # kernels inherit it: explorers draw all their frames
-    app.add_config_value("fsn_package_key", "", "env")
     app.add_config_value("fsn_look_key", "", "env")
     app.config.mathjax_path = MATHJAX
     app.add_js_file(None, body=CLOSE_CONTENTS)
     app.connect("config-inited", choose_execution_cache)
     app.connect("config-inited", silence_thebe)
     app.connect("builder-inited", forget_failures)
+    keys = Keys()
+    app.connect("builder-inited", keys.begin)
+    app.connect("env-get-outdated", keys.changed)
+    app.connect("source-read", keys.mark)
     reading = Reading()
     app.connect("source-read", reading.start)
     app.connect("env-updated", reading.finish)

@@ -12,15 +12,36 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-import fsnbook  # noqa: E402
+from page_keys import PageKeys, code_cells  # noqa: E402
 
 MODULE = '''"""Said by the module."""
 
 
 def answer():
     """Return the answer."""
-    return 41  # so far
+    from fsnotes.rooms.helper import doubled
+
+    return doubled(20) + 1  # so far
 '''
+# what the toy package holds: `module` is imported by the page, `helper` by the module when it is
+# called, `named` by a string, and `other` by nobody
+FILES = {
+    "__init__.py": '_HOMES = {"module": ["answer"], "named": ["Solver"], "other": ["Idle"]}\n',
+    "module.py": MODULE,
+    "rooms/__init__.py": "",
+    "rooms/helper.py": "def doubled(x):\n    return 2 * x\n",
+    "named.py": "class Solver:\n    pass\n",
+    "other.py": "class Idle:\n    pass\n",
+    "data.csv": "a,b\n1,2\n",
+    "asides/__init__.py": "",
+    "asides/idle.csv": "1\n",
+    "replication/__init__.py": "",
+    "replication/chapters/__init__.py": "",
+    "replication/chapters/dc.py": 'METHOD = "fsnotes.Solver"\n',
+    "replication/chapters/em.py": "METHOD = None\n",
+    "replication/results/dc.jsonl": "{}\n",
+    "replication/results/em.jsonl": "{}\n",
+}
 PAGE = """---
 jupytext:
   text_representation: {extension: .md, format_name: myst}
@@ -52,10 +73,9 @@ def project(tmp_path):
     (tmp_path / "_toc.yml").write_text(toc)
     (tmp_path / "book" / "index.md").write_text("# The start\n\n## A section\n\nText.\n")
     (tmp_path / "book" / "page.md").write_text(PAGE)
-    (tmp_path / "fsnotes").mkdir()
-    (tmp_path / "fsnotes" / "__init__.py").write_text("")
-    (tmp_path / "fsnotes" / "module.py").write_text(MODULE)
-    (tmp_path / "fsnotes" / "data.csv").write_text("a,b\n1,2\n")
+    for name, text in FILES.items():
+        (tmp_path / "fsnotes" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "fsnotes" / name).write_text(text)
     return tmp_path
 
 
@@ -65,7 +85,12 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new))
 
 
-# ------------------------------------------------------- the key of the execution cache
+# ------------------------------------------------------- the key of a page
+
+
+def key(project, code=None):
+    page = PAGE if code is None else f"```{{code-cell}} python\n{code}\n```\n"
+    return PageKeys(project).key(page)
 
 
 @pytest.mark.parametrize(
@@ -79,33 +104,90 @@ def edit(path, old, new):
     ids=["comment", "docstring", "module docstring", "layout"],
 )
 def test_words_about_the_code_leave_the_key(project, old, new):
-    before = fsnbook.package_key(project)
+    before = key(project)
     edit(project / "fsnotes" / "module.py", old, new)
-    assert fsnbook.package_key(project) == before
+    assert key(project) == before
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("fsnotes/module.py", "41", "42"),
+        ("fsnotes/module.py", "20", "21"),
         ("fsnotes/module.py", "def answer():", "def answer(x=1):"),
+        ("fsnotes/rooms/helper.py", "2 * x", "3 * x"),
+        ("fsnotes/rooms/__init__.py", "", "x = 1"),
+        ("fsnotes/__init__.py", "other", "module"),
         ("fsnotes/data.csv", "1,2", "1,3"),
         ("requirements.txt", "\nnumpy==", "\nnumpy==0"),
     ],
-    ids=["value", "signature", "data", "lock"],
+    ids=["value", "signature", "imported when called", "room", "package", "data", "lock"],
 )
 def test_what_a_page_may_print_changes_the_key(project, file, old, new):
-    before = fsnbook.package_key(project)
-    edit(project / file, old, new)
-    assert fsnbook.package_key(project) != before
+    before = key(project)
+    path = project / file
+    edit(path, old, new) if old else path.write_text(new)
+    assert key(project) != before
 
 
-def test_a_new_or_renamed_module_changes_the_key(project):
-    before = fsnbook.package_key(project)
-    (project / "fsnotes" / "other.py").write_text("")
-    added = fsnbook.package_key(project)
-    (project / "fsnotes" / "other.py").rename(project / "fsnotes" / "another.py")
-    assert len({before, added, fsnbook.package_key(project)}) == 3
+@pytest.mark.parametrize(
+    "file", ["other.py", "named.py", "asides/idle.csv", "replication/results/dc.jsonl"]
+)
+def test_what_a_page_does_not_import_leaves_the_key(project, file):
+    before = key(project)
+    (project / "fsnotes" / file).write_text("changed = 1\n")
+    (project / "fsnotes" / "new.py").write_text("")
+    assert key(project) == before
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from fsnotes.named import Solver",
+        "from fsnotes import Solver",
+        "from fsnotes import *",
+        "import fsnotes.named as n",
+        "import fsnotes\n%matplotlib inline\nfsnotes.Solver()",
+        "import importlib\nimportlib.import_module('fsnotes.named')",
+        "---\ntags: [hide-input]\n---\nfrom fsnotes import answer, Solver",
+        ":tags: [hide-input]\n\nfrom fsnotes import Solver",
+        "import fsnotes.replication as r\nr.table('dc/table3')",
+        "import fsnotes.replication as r\nr.everything()",
+    ],
+)
+def test_a_module_is_found_however_it_is_named(project, code):
+    before = key(project, code), key(project, "import fsnotes.replication as r\nr.table('em')")
+    (project / "fsnotes" / "named.py").write_text("changed = 1\n")
+    after = key(project, code), key(project, "import fsnotes.replication as r\nr.table('em')")
+    assert before[0] != after[0] and before[1] == after[1]
+
+
+@pytest.mark.parametrize(("target", "differs"), [("dc", True), ("dc/table3", True), ("em", False)])
+def test_stored_results_belong_to_their_chapter(project, target, differs):
+    code = f"from fsnotes.replication import table\ntable({target!r})"
+    before = key(project, code)
+    (project / "fsnotes" / "replication" / "results" / "dc.jsonl").write_text("changed\n")
+    assert (key(project, code) != before) == differs
+
+
+def test_a_relative_import_is_refused(project):
+    (project / "fsnotes" / "module.py").write_text("from .rooms import helper\n")
+    with pytest.raises(ValueError, match="fsnotes.module has a relative import"):
+        key(project)
+
+
+def test_every_import_of_a_page_is_known():
+    """What a page has imported when it has run is what its key covers, or more."""
+    keys = PageKeys(ROOT)
+    text = (ROOT / "book" / "mm.md").read_text(encoding="utf-8")
+    imports = [line for cell in code_cells(text) for line in cell.splitlines()]
+    code = "\n".join(
+        line for line in imports if line.startswith(("from fsnotes", "import fsnotes"))
+    )
+    code += "\nimport sys; print(*[m for m in sys.modules if m.startswith('fsnotes')])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert set(done.stdout.split()) <= keys.modules_of(text)
 
 
 # ------------------------------------------------------- whole builds
@@ -134,10 +216,19 @@ def test_pages_follow_the_code_and_only_the_code(project):
     html, runs, _ = build(project)
     assert "the answer is 41" in html and runs == 1
 
-    edit(project / "fsnotes" / "module.py", "return 41", "return 42")
-    html, runs, _ = build(project)
-    assert "the answer is 42" in html and runs == 2
-    assert len(list((project / "_build" / "executed").iterdir())) == 1
+    edit(project / "fsnotes" / "other.py", "pass", "value = 1")
+    html, runs, read = build(project)
+    assert runs == 1 and read == []
+
+    # a module behind the one that the page imports; and back again, which executes nothing
+    edit(project / "fsnotes" / "rooms" / "helper.py", "2 * x", "2 * x + 1")
+    html, runs, read = build(project)
+    assert "the answer is 42" in html and runs == 2 and read == ["book/page"]
+    edit(project / "fsnotes" / "rooms" / "helper.py", "2 * x + 1", "2 * x")
+    html, runs, read = build(project)
+    assert "the answer is 41" in html and runs == 2 and read == ["book/page"]
+    notebook = (project / "_build" / "html" / "_sources" / "book" / "page.ipynb").read_text()
+    assert '"display_name": "Python 3"' in notebook
 
     site = project / "_build" / "html"
     (project / "book" / "_static" / "fsn.css").write_text("body { color: #123456 }")
