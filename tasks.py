@@ -286,19 +286,34 @@ def lab(arguments):
 
 # ---------------------------------------------------------------- checking
 
+# the numerics of what all formulations share: a minute on two cores
+QUICK = ["-n", "auto", "-m", "not alone", "tests/core", "tests/solvers", "tests/test_contract.py"]
 # all tests: those that bear company on all cores, then those that measure time or build the site
 EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"], ["-m", "alone"]]
 TESTS_FAILED = 1  # what pytest exits with, unless it broke off
 
 
 def test(arguments):
-    book(arguments)
+    """Build what changed and run all tests; or run some of them, and nothing else."""
     if arguments.offline is not None:
         # tests that make an environment of their own need the wheels too
         os.environ["FSNOTES_WHEELHOUSE"] = str(Path(arguments.offline).resolve())
+    if arguments.rest[:1] == ["quick"]:
+        runs = [[*QUICK, *arguments.rest[1:]]]
+    elif arguments.rest:
+        runs = [arguments.rest]
+    else:
+        runs = EVERYTHING
+    if runs is EVERYTHING:
+        book(arguments)
+    else:
+        install(arguments.offline)
     failed = 0
-    for options in [arguments.rest] if arguments.rest else EVERYTHING:
+    for options in runs:
+        started = time.monotonic()
         code = exit_code("-m", "pytest", *options)
+        minutes, seconds = divmod(round(time.monotonic() - started), 60)
+        print(f"pytest {' '.join(options)}: {minutes} min {seconds:02} s")
         failed = failed or code
         if code not in (0, TESTS_FAILED):
             break
@@ -476,7 +491,11 @@ def parser():
         return added
 
     command(book, "execute every page and build the site, warnings being errors")
-    command(test, "build what changed, then run all tests, or pytest with further arguments")
+    command(
+        test,
+        "run all tests, after building what changed; `test quick` takes a minute, and "
+        "`test PATH`, like any other words, goes to pytest and builds nothing",
+    )
     added = command(serve, "show the built site on localhost", offline=False)
     added.add_argument("--port", type=int, default=8000, help="default 8000; 0 takes a free one")
     command(lab, "open the pages as notebooks in JupyterLab; further arguments go to it")

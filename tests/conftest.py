@@ -62,6 +62,13 @@ BROWSER_FLAGS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def built_site(request):
+    """Say what is missing where a test reads the site and there is none."""
+    if hasattr(request.module, "SITE") and not (SITE / "index.html").is_file():
+        pytest.fail("the site is not built: run  python3 tasks.py book")
+
+
 @pytest.fixture(scope="session")
 def browser_path():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)

@@ -15,17 +15,16 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
-from pathlib import Path
 from types import SimpleNamespace
 
 import conftest
 import pytest
+from conftest import ROOT, SITE
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 import fsnotes
 
-ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 
@@ -119,10 +118,6 @@ def test_code_is_clean():
     for command in (["check"], ["format", "--check"]):
         done = run(sys.executable, "-m", "ruff", *command, ".")
         assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_contributing_is_short():
-    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) < 60
 
 
 def test_makefile_forwards_every_command():
@@ -280,10 +275,23 @@ def calls_of_testing(module, monkeypatch, *arguments, codes=(0, 0)):
     return calls, 0
 
 
-def test_testing_builds_first_and_hands_over_what_pytest_needs(toy, monkeypatch, tmp_path):
+@pytest.mark.parametrize("words", [["tests/core", "--pdb"], ["-k", "one"], ["-x"]])
+def test_some_tests_are_run_by_pytest_and_nothing_is_built(toy, monkeypatch, words):
+    called = calls_of_testing(toy, monkeypatch, *words)
+    assert called == ([("-m", "pytest", *words)], 0)
+
+
+def test_quick_tests_are_those_of_what_all_share(toy, monkeypatch):
+    [command], code = calls_of_testing(toy, monkeypatch, "quick", "-x")
+    assert code == 0 and command[-1] == "-x"
+    paths = [word for word in command if word.startswith("tests/")]
+    assert paths == ["tests/core", "tests/solvers", "tests/test_contract.py"]
+    assert all((ROOT / path).exists() for path in paths)
+
+
+def test_tests_without_a_network_know_where_the_wheels_are(toy, monkeypatch, tmp_path):
     monkeypatch.setenv("FSNOTES_WHEELHOUSE", "unset by the end of this test")
-    called = calls_of_testing(toy, monkeypatch, "--offline", str(tmp_path), "-k", "one", "--pdb")
-    assert called == (["book", ("-m", "pytest", "-k", "one", "--pdb")], 0)
+    calls_of_testing(toy, monkeypatch, "--offline", str(tmp_path), "-x")
     assert os.environ["FSNOTES_WHEELHOUSE"] == str(tmp_path)
 
 
@@ -504,17 +512,6 @@ assert list(machine.get_feature_names_out()) == ["a perfect column"]
     assert len(lines) <= 10
 
 
-def test_readme_counts_the_data_sets():
-    sets = fsnotes.available()
-    large = [name for name in sets if name in fsnotes.data.datasets.OPENML_IDS]
-    supplied = [name for name in sets if name in fsnotes.data.datasets.SUPPLIED]
-    told = " ".join(readme().split())
-    said = re.search(r"and (\w+) other data sets come ready to use, (\w+) larger", told)
-    assert said.groups() == ("six", "six") and "three can be read once you supply" in told
-    assert f"lists all {len(sets)}." in told
-    assert (len(sets) - len(large) - len(supplied), len(large), len(supplied)) == (7, 6, 3)
-
-
 def test_readme_names_what_exists():
     commands = set(re.findall(r"tasks\.py (\w+)", readme()))
     help_text = run(sys.executable, "tasks.py", "--help").stdout
@@ -526,7 +523,7 @@ def test_readme_names_what_exists():
 
 
 def test_api_page_lists_every_public_name():
-    page = (ROOT / "_build" / "html" / "book" / "api.html").read_text(encoding="utf-8")
+    page = (SITE / "book" / "api.html").read_text(encoding="utf-8")
     for name, home in fsnotes._HOME.items():
         assert f'id="fsnotes.{home}.{name}"' in page, name
     source = (ROOT / "book" / "api.md").read_text(encoding="utf-8")

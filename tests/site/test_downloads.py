@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -13,6 +14,9 @@ from conftest import ROOT, SITE
 
 NOTEBOOKS = sorted((SITE / "_sources").rglob("*.ipynb"))
 WHEELHOUSE = os.environ.get("FSNOTES_WHEELHOUSE")
+
+# runs a command where there is a loopback, through which a kernel is reached, and no network
+ISOLATED = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "isolated"]
 
 RUN = """
 import sys, nbformat
@@ -32,6 +36,16 @@ def run(*command, **options):
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def isolated():
+    """What takes the network from a command, or nothing where the system does not allow it."""
+    if shutil.which("unshare") and subprocess.run([*ISOLATED, "true"]).returncode == 0:
+        return ISOLATED
+    if WHEELHOUSE:
+        pytest.fail("wheels were given, to show that pages run offline, and unshare -rn fails")
+    return []
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +84,14 @@ def test_wheel_holds_the_package_its_data_and_nothing_else(wheel):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs_in_a_fresh_folder_with_the_wheel_alone(notebook, elsewhere, tmp_path):
+def test_notebook_runs_in_a_fresh_folder_with_the_wheel_alone(
+    notebook, elsewhere, isolated, tmp_path
+):
     copy = tmp_path / notebook.name
     copy.write_bytes(notebook.read_bytes())
     hidden = ("PYTHONPATH", "FSNOTES_STATIC", "FSNOTES_DATA")
     environment = {k: v for k, v in os.environ.items() if k not in hidden}
-    told = run(elsewhere, "-c", RUN, copy, cwd=tmp_path, env=environment)
+    told = run(*isolated, elsewhere, "-c", RUN, copy, cwd=tmp_path, env=environment)
     cells = [cell.source for cell in nbformat.read(copy, as_version=4).cells]
     explorers = len(re.findall(r"^explore\(", "\n".join(cells), re.M))
     assert told == f"{explorers} live widgets\n"
