@@ -1,7 +1,5 @@
 """Filters: what a feature tells of the classes by itself, without a machine."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
@@ -9,8 +7,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_X_y
 
 from fsnotes.core.checks import check_count, check_one_of, check_real
+from fsnotes.core.ranking import Ranking
 
-__all__ = ["Ranking", "fisher_score", "mrmr", "relieff"]
+__all__ = ["fisher_score", "mrmr", "relieff"]
 
 BLOCK = 2**20  # numbers in an array of which several are held at once
 EQUAL = 1e-9  # by what part numbers that are equal may differ for rounding
@@ -149,21 +148,6 @@ def relieff(X, y, *, n_neighbors=10):
             distances[:, members] = weights[:, None] * parts
         scores += weighted_differences(rows, Z, distances)
     return scores / len(Z)
-
-
-class Ranking(NamedTuple):
-    """Features by importance.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_features,)
-        The larger the more important.
-    order : ndarray of int
-        Features that were ranked, the most important first.
-    """
-
-    scores: np.ndarray
-    order: np.ndarray
 
 
 def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):

@@ -12,9 +12,9 @@ from tqdm import tqdm
 
 from fsnotes.core.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.core.mm import Result, Step, majorize_minimize
+from fsnotes.core.ranking import Ranking
 from fsnotes.core.surrogates import Exponential
 from fsnotes.errors import SelectionWarning
-from fsnotes.rivals.filters import Ranking
 from fsnotes.twin.masks import KernelProblem, LinearProblem, Surrogate
 from fsnotes.twin.planes import L1TwinSVM, TwinClassifier, refitted
 
