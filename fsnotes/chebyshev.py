@@ -7,16 +7,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fsnotes.core.bounds import HELD, LEAST_SHARE, delta, kappa, least_features, minimax
+from fsnotes.core.bounds import LEAST_SPLIT, delta, kappa, minimax
 from fsnotes.core.checks import check_bool, check_bound, check_count, check_real
 from fsnotes.core.estimator import MomentClassifier, feasible_bound, solved
 from fsnotes.core.moments import ClassMoments
+from fsnotes.core.pruning import remove_features
+from fsnotes.core.tolerances import KAPPA_REACHED, NEGLIGIBLE_WEIGHT
 from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
 from fsnotes.solvers.cone import ConeProblem, Solution
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
 
-NEGLIGIBLE = 1e-6  # part of the largest weight, in units of selection, that counts as zero
 STEPS_TO_N_FEATURES, HALVINGS = 50, 12
 
 
@@ -83,7 +84,7 @@ class MPM(MomentClassifier):
         self._set_largest(machine.kappa)
         self.delta_ = self.largest_delta_
         objective = machine.deviations.sum()
-        return machine.weights, machine.shares[0], objective, solved(objective)
+        return machine.weights, machine.margin_split[0], objective, solved(objective)
 
 
 class BoundedMachine(MomentClassifier):
@@ -92,7 +93,7 @@ class BoundedMachine(MomentClassifier):
     A subclass has the parameters of `L1MPM`.
     """
 
-    _fewest = staticmethod(least_features)
+    _fewest = staticmethod(remove_features)
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -119,7 +120,7 @@ class BoundedMachine(MomentClassifier):
         weights, share = path.finished(solution, self.n_features and int(self.n_features))
         if self.n_features is not None:
             deviations = pair.deviations(np.arange(len(weights)), weights)
-            self.delta_ = reached(pair.gap @ weights, deviations)
+            self.delta_ = reached(pair.mean_diff @ weights, deviations)
         return weights, share, solution.objective, result
 
     def _descended(self, path, solution):
@@ -342,7 +343,7 @@ class Path:
     def solve(self, bound):
         """Smallest norm at a feasible bound."""
         self.level = kappa(bound)
-        if self.level >= self.machine.kappa * HELD:
+        if self.level >= self.machine.kappa * KAPPA_REACHED:
             return self.top()
         levels = (self.level, self.level)
         if self.last is None or not self.last.holds_at(levels):
@@ -356,7 +357,7 @@ class Path:
         weights = self.machine.weights
         if self.problem.normalization == "margin":
             shares = self.machine.deviations * self.machine.kappa
-            weights = weights / max(shares.min(), LEAST_SHARE)
+            weights = weights / max(shares.min(), LEAST_SPLIT)
         return Solution(weights, self.costs @ abs(weights))
 
     def with_features(self, n_features):
@@ -388,7 +389,7 @@ class Path:
         chosen = heavy(solution.weights)
         least = 0.0
         if n_features is None:
-            least = self.level * HELD
+            least = self.level * KAPPA_REACHED
             chosen = self.enough(solution.weights, chosen, least)
         elif len(chosen) < n_features:
             warnings.warn(
@@ -402,10 +403,10 @@ class Path:
             chosen, machine = estimator._fewest(pair, chosen, least, n_features or 1)
         elif estimator.refit:
             machine = self.refit(chosen)
-        weights = np.zeros(len(pair.gap))
+        weights = np.zeros(len(pair.mean_diff))
         if estimator.refit:
             weights[chosen] = machine.weights
-            return weights, machine.shares[0]
+            return weights, machine.margin_split[0]
         weights[chosen] = solution.weights[chosen]
         return weights, self.share(chosen, weights[chosen], n_features is not None)
 
@@ -429,7 +430,7 @@ class Path:
     def share(self, chosen, weights, balanced):
         """Class 1's share of the margin for the solution itself; what is to spare is halved."""
         deviations = self.pair.deviations(chosen, weights)
-        margin = self.pair.gap[chosen] @ weights
+        margin = self.pair.mean_diff[chosen] @ weights
         if balanced:
             return balance(deviations)
         need = self.level * deviations
@@ -506,16 +507,16 @@ class SMPM(MomentClassifier):
         self._set_largest(minimax(pair).kappa)
         solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * prepared.costs)
         chosen = heavy(solution.weights)
-        weights = np.zeros(len(pair.gap))
+        weights = np.zeros(len(pair.mean_diff))
         if self.refit:
             machine = minimax(pair, chosen)
-            weights[chosen], share = machine.weights, machine.shares[0]
+            weights[chosen], share = machine.weights, machine.margin_split[0]
             self.delta_ = float(delta(machine.kappa))
         else:
             weights[chosen] = solution.weights[chosen]
             deviations = pair.deviations(chosen, weights[chosen])
             share = balance(deviations)
-            self.delta_ = reached(pair.gap @ weights, deviations)
+            self.delta_ = reached(pair.mean_diff @ weights, deviations)
         return weights, share, solution.objective, _result(solution)
 
 
@@ -568,7 +569,7 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
 
 def heavy(weights):
     """Features whose weight is not negligible."""
-    return np.flatnonzero(abs(weights) > NEGLIGIBLE * abs(weights).max())
+    return np.flatnonzero(abs(weights) > NEGLIGIBLE_WEIGHT * abs(weights).max())
 
 
 def reached(margin, deviations):
@@ -581,13 +582,13 @@ def balance(deviations):
     """Class 1's share of a margin that gives both classes the same bound."""
     total = deviations.sum()
     share = deviations[0] / total if total > 0 else 0.5
-    return np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)
+    return np.clip(share, LEAST_SPLIT, 1 - LEAST_SPLIT)
 
 
 def spare_halved(need, margin):
     """Class 1's share of a margin of which both classes get what they need and half the rest."""
     part = (need[0] + (margin - need.sum()) / 2) / margin
-    return np.clip(part, LEAST_SHARE, 1 - LEAST_SHARE)
+    return np.clip(part, LEAST_SPLIT, 1 - LEAST_SPLIT)
 
 
 def _result(solution):

@@ -7,12 +7,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.chebyshev import MPM, BoundedMachine, heavy
-from fsnotes.core.bounds import HELD, fewest_features
 from fsnotes.core.checks import check_count, check_real
 from fsnotes.core.kernels import KernelClassifier
 from fsnotes.core.mm import Result, majorize_minimize
 from fsnotes.core.moments import ClassMoments
+from fsnotes.core.pruning import fewest_features
 from fsnotes.core.surrogates import Exponential, check_surrogate
+from fsnotes.core.tolerances import KAPPA_REACHED
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.cone import Solution
 
@@ -156,7 +157,7 @@ class L0MPM(BoundedMachine):
     def _descended(self, path, solution):
         surrogate = chosen_surrogate(self)
         problem = Surrogated(path, surrogate, self.majorizer, solution)
-        if path.level >= path.machine.kappa * HELD:  # one machine is left
+        if path.level >= path.machine.kappa * KAPPA_REACHED:  # one machine is left
             result = Result("converged", problem.value(solution.weights))
             weights = solution.weights
         else:

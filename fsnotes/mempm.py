@@ -10,9 +10,10 @@ from scipy import special
 from scipy.optimize import brentq
 
 from fsnotes.chebyshev import MPM, heavy, spare_halved
-from fsnotes.core.bounds import HELD, LEAST_SHARE, MOST_LOGIT, Frontier, delta, kappa, minimax
+from fsnotes.core.bounds import LEAST_SPLIT, MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.core.checks import check_bool, check_count, check_real
 from fsnotes.core.estimator import MomentClassifier, solved
+from fsnotes.core.tolerances import KAPPA_REACHED
 from fsnotes.errors import (
     InfeasibleBoundError,
     SelectionWarning,
@@ -115,10 +116,10 @@ class ParetoFrontier:
         intercept : float
         """
         check_real("mixture", mixture, 0, most=1)
-        found = self._core.machine(mixture)
+        found = self._core.point(mixture)
         coef = np.zeros(self._n_features)
         coef[self._used] = found.weights / self._unit
-        return coef, float(found.shares[0] - coef @ self._mean)
+        return coef, float(found.margin_split[0] - coef @ self._mean)
 
     def points(self, n_points=200):
         """Points of the whole curve, about evenly spaced, between the ends of its end segments.
@@ -252,7 +253,7 @@ class MEMPM(MomentClassifier):
         self.frontier_ = ParetoFrontier(core, prepared)
         self._set_largest(core.balanced().kappa)
         self.mixture_, value, gap, evaluations = best_mixture(core, self.theta)
-        machine = core.machine(self.mixture_)
+        machine = core.point(self.mixture_)
         if core.separating is None and not machine.deviations.all():
             label = self.classes_.tolist()[int(machine.deviations[0] == 0)]
             warnings.warn(
@@ -262,7 +263,7 @@ class MEMPM(MomentClassifier):
                 stacklevel=4,
             )
         result = solved(value, duality_gap=gap, counts={"points": evaluations})
-        return machine.weights, machine.shares[0], value, result
+        return machine.weights, machine.margin_split[0], value, result
 
     @property
     def delta_(self):
@@ -523,7 +524,7 @@ class _Search:
     def extreme(self, alpha):
         """The largest beta beside an alpha, nan if there is none, and the machine that has it."""
         if alpha not in self.extremes:
-            machine = self.core.machine(self.core.mixture_at(kappa(alpha)))
+            machine = self.core.point(self.core.mixture_at(kappa(alpha)))
             self.extremes[alpha] = self.frontier.beta_max(alpha), machine
         return self.extremes[alpha]
 
@@ -567,12 +568,12 @@ class _Search:
 
     def on_frontier(self, levels, largest):
         most1, least2 = self.core.kappas(1)
-        at_the_end = least2 == 0 and levels[0] >= most1 * HELD
-        return at_the_end or levels[1] >= kappa(largest) * HELD
+        at_the_end = least2 == 0 and levels[0] >= most1 * KAPPA_REACHED
+        return at_the_end or levels[1] >= kappa(largest) * KAPPA_REACHED
 
     def top(self, machine):
         """On the frontier one machine is left, at its shortest length."""
-        weights = machine.weights / max(machine.shares.min(), LEAST_SHARE)
+        weights = machine.weights / max(machine.margin_split.min(), LEAST_SPLIT)
         return Solution(weights, self.prepared.costs @ abs(weights))
 
     def nearest(self, levels):
@@ -623,15 +624,15 @@ class _Search:
         (alpha, beta), solution = list(self.solutions.items())[row]
         levels = kappa(np.array([alpha, beta]))
         chosen = self.enough(solution.weights, levels)
-        weights = np.zeros(len(self.pair.gap))
+        weights = np.zeros(len(self.pair.mean_diff))
         if self.estimator.refit:
             if self.estimator.equal_bounds:
                 machine = minimax(self.pair, chosen)
             else:
                 core = Frontier(self.pair.subset(chosen))
-                machine = core.machine(core.mixture_at(levels[0]))
+                machine = core.point(core.mixture_at(levels[0]))
             weights[chosen] = machine.weights
-            return weights, machine.shares[0]
+            return weights, machine.margin_split[0]
         weights[chosen] = solution.weights[chosen]
         need, margin = self.balance(weights, chosen, levels)
         return weights, spare_halved(need, margin)
@@ -639,7 +640,7 @@ class _Search:
     def balance(self, weights, chosen, levels):
         """What both classes need of the margin that the chosen weights have, and this margin."""
         deviations = self.pair.deviations(chosen, weights[chosen])
-        return np.maximum(levels * deviations, 1), self.pair.gap[chosen] @ weights[chosen]
+        return np.maximum(levels * deviations, 1), self.pair.mean_diff[chosen] @ weights[chosen]
 
     def enough(self, weights, levels):
         """The features that weigh, with others, largest first, until the bounds hold."""

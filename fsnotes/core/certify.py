@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsnotes.core.bounds import HELD, SURELY_REGULAR, fewest_features, kappa, minimax
+from fsnotes.core.bounds import SURELY_REGULAR, kappa, minimax
 from fsnotes.core.checks import check_bound, check_real
 from fsnotes.core.estimator import MomentClassifier, feasible_bound
+from fsnotes.core.pruning import fewest_features
+from fsnotes.core.tolerances import KAPPA_REACHED
 
 __all__ = ["Certificate", "exact_support"]
 
@@ -146,7 +148,7 @@ class _Exact(MomentClassifier):
         largest = minimax(prepared.pair).kappa
         self._set_largest(largest)
         bound = feasible_bound(self.largest_delta_, self.retain, self.delta)
-        search = _Search(prepared.pair, kappa(bound) * HELD, self.time_limit)
+        search = _Search(prepared.pair, kappa(bound) * KAPPA_REACHED, self.time_limit)
         search.run()
         return search
 
@@ -163,7 +165,7 @@ class _Search:
         self.visited, self.lower, self.finished = 0, 1, False
         covariances = np.array([pair.block(0), pair.block(1)])
         self.covariances = covariances if _is_regular(covariances.sum(axis=0)) else None
-        self.everything = np.arange(len(pair.gap))
+        self.everything = np.arange(len(pair.mean_diff))
         self.best = self.heuristic()
         if time_limit is not None:
             self.ends = time.monotonic() + time_limit
@@ -224,7 +226,7 @@ class _Search:
 
     def kappa(self, features):
         self.count(1)
-        return minimax(self.pair, features).kappa if self.pair.gap[features].any() else 0.0
+        return minimax(self.pair, features).kappa if self.pair.mean_diff[features].any() else 0.0
 
     def uppers(self, kept, others):
         """For each row of others, with what is kept, a kappa that is not exceeded.
@@ -249,7 +251,7 @@ class _Search:
         rows = np.arange(len(sets))
         mixtures = np.full(len(sets), 0.5)
         covariances = self.covariances[:, sets[:, :, None], sets[:, None, :]]
-        gaps = self.pair.gap[sets]
+        gaps = self.pair.mean_diff[sets]
         for _ in range(ROUNDS):
             both = np.array([mixtures, 1 - mixtures])
             mixed = np.einsum("ib,ibjk->bjk", both, covariances)

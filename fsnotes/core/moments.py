@@ -245,24 +245,24 @@ class ClassMoments:
 
 
 class MomentPair:
-    """Gap of the means and covariances of two classes, in units of one's choice.
+    """Difference of the means and covariances of two classes, in units of one's choice.
 
     Class 1, index 0 here, is ``classes_[1]``. A covariance is held as a matrix, or as a factor
     where the class has fewer rows than features; nothing of features by features is formed then.
 
     Attributes
     ----------
-    gap : ndarray of shape (n_features,)
+    mean_diff : ndarray of shape (n_features,)
         Mean of class 1 less mean of class 2.
     ridge : ndarray of shape (n_features,)
-        Added to the variances.
+        What is added to the variances.
     """
 
-    def __init__(self, gap, covariances=None, factors=None, ridge=0.0):
-        self.gap = np.asarray(gap, dtype=float)
+    def __init__(self, mean_diff, covariances=None, factors=None, ridge=0.0):
+        self.mean_diff = np.asarray(mean_diff, dtype=float)
         self._matrices = covariances or (None, None)
         self._factors = factors or (None, None)
-        self.ridge = np.broadcast_to(np.asarray(ridge, dtype=float), self.gap.shape)
+        self.ridge = np.broadcast_to(np.asarray(ridge, dtype=float), self.mean_diff.shape)
         self._variances = None
 
     @classmethod
@@ -282,8 +282,9 @@ class MomentPair:
     @property
     def is_wide(self):
         """Whether both covariances are factors of fewer rows in all than there are features."""
-        heights = [len(self.gap) if f is None else len(f) for f in self._factors]
-        return sum(heights) < len(self.gap)
+        n_features = len(self.mean_diff)
+        heights = [n_features if factor is None else len(factor) for factor in self._factors]
+        return sum(heights) < n_features
 
     def factor_rows(self):
         """The two factors, one above the other, without the ridge."""
@@ -299,7 +300,7 @@ class MomentPair:
         product[features] += self.ridge[features] * weights
         return product
 
-    def rows(self, index, features):
+    def covariance_rows(self, index, features):
         """Rows of covariance `index`, of shape (len(features), n_features)."""
         if self._factors[index] is None:
             rows = self._matrices[index][features].copy()
@@ -333,7 +334,7 @@ class MomentPair:
     def subset(self, features):
         """The pair of these features alone."""
         blocks = [self.block(index, features) for index in (0, 1)]
-        return MomentPair(self.gap[features], blocks)
+        return MomentPair(self.mean_diff[features], blocks)
 
     def deviations(self, features, weights):
         """Standard deviation of each class along the weights."""

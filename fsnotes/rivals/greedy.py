@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 
-from fsnotes.core.bounds import HELD, delta, kappa, minimax
+from fsnotes.core.bounds import delta, kappa, minimax
 from fsnotes.core.checks import check_bound, check_count
 from fsnotes.core.estimator import MomentClassifier, feasible_bound, solved
+from fsnotes.core.tolerances import KAPPA_REACHED
 from fsnotes.errors import SelectionWarning
 
 __all__ = ["GreedyMPM"]
@@ -106,7 +107,7 @@ class GreedyMPM(MomentClassifier):
         self._set_largest(whole.kappa)
         if self.n_features is None:
             self.delta_ = feasible_bound(self.largest_delta_, self.retain, self.delta)
-            limit = {"least": kappa(self.delta_) * HELD}
+            limit = {"least": kappa(self.delta_) * KAPPA_REACHED}
         else:
             self._warn_if_few(len(prepared.used))
             limit = {"size": self.n_features}
@@ -117,7 +118,7 @@ class GreedyMPM(MomentClassifier):
         self.order_ = prepared.used[order]
         weights = np.zeros(len(prepared.used))
         weights[chosen] = machine.weights
-        return weights, machine.shares[0], len(chosen), solved(len(chosen))
+        return weights, machine.margin_split[0], len(chosen), solved(len(chosen))
 
     def _warn_if_few(self, most):
         if self.n_features > most:
@@ -130,7 +131,7 @@ class GreedyMPM(MomentClassifier):
 
 def _added(pair, whole, *, size=np.inf, least=None):
     """Features in order, as they joined, and their machine, once one of the limits is reached."""
-    everything, order = np.arange(len(pair.gap)), []
+    everything, order = np.arange(len(pair.mean_diff)), []
     machine = None
     while len(order) < size and not (machine and least and machine.kappa >= least):
         free = np.setdiff1d(everything, order)
@@ -143,7 +144,7 @@ def _added(pair, whole, *, size=np.inf, least=None):
 
 def _removed(pair, whole, *, size=1, least=0.0):
     """Features left in order, those removed as they went, and the machine before a limit breaks."""
-    chosen, machine, gone = np.arange(len(pair.gap)), whole, []
+    chosen, machine, gone = np.arange(len(pair.mean_diff)), whole, []
     while len(chosen) > size:
         best, smaller = _largest(pair, [np.delete(chosen, j) for j in range(len(chosen))])
         if smaller is None or smaller.kappa < least:
@@ -155,7 +156,7 @@ def _removed(pair, whole, *, size=1, least=0.0):
 
 def _largest(pair, sets):
     """Place of the set of largest kappa, and its machine."""
-    machines = [minimax(pair, s) if pair.gap[s].any() else None for s in sets]
+    machines = [minimax(pair, s) if pair.mean_diff[s].any() else None for s in sets]
     kappas = [machine.kappa if machine else 0.0 for machine in machines]
     best = int(np.argmax(kappas))
     return best, machines[best]

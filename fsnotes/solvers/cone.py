@@ -127,7 +127,7 @@ class ConeProblem:
         SubproblemError
             If no answer can be verified.
         """
-        size = len(self.pair.gap)
+        size = len(self.pair.mean_diff)
         costs = np.ones(size) if costs is None else costs
         tilt = np.zeros(size) if tilt is None else tilt
         task = _Task(self, np.array(kappas, dtype=float), costs, tilt, feasible, constant)
@@ -158,7 +158,7 @@ class _Task:
 
     def __init__(self, problem, kappas, costs, tilt, feasible, constant=0.0):
         self.pair, self.kind = problem.pair, problem.normalization
-        self.gap, self.kappas, self.costs, self.tilt = self.pair.gap, kappas, costs, tilt
+        self.gap, self.kappas, self.costs, self.tilt = self.pair.mean_diff, kappas, costs, tilt
         self.counts = {"newton": 0, "cone": 0, "products": 0}
         self._direction, self.constant = feasible, constant
 

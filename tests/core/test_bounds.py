@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from itertools import combinations
 
 import cvxpy as cp
 import numpy as np
@@ -12,15 +11,11 @@ from hypothesis import strategies as st
 
 from fsnotes import ClassMoments, literal, load, make_instance, make_wide
 from fsnotes.core.bounds import (
-    LEAST_SHARE,
-    NEWCOMERS,
+    LEAST_SPLIT,
     Frontier,
     _minimax_by_newton,
-    _most,
-    _newcomers,
     delta,
     kappa,
-    least_features,
     minimax,
 )
 from fsnotes.core.moments import MomentPair
@@ -119,13 +114,13 @@ def test_points_of_the_frontier(wide, seed, mixture):
     assert pair.is_wide == wide
     frontier = Frontier(pair)
     assert frontier.separating is None
-    machine = frontier.machine(mixture)
+    machine = frontier.point(mixture)
     errors = scaled_errors(machine, frontier.kappas(mixture), mixture, gap, S1, S2)
     assert max(errors) < 1e-6
     assert np.isclose(gap @ machine.weights, 1, rtol=1e-9)
     # what each class gets is what is promised: share of the margin over deviation
-    promised = machine.shares / machine.deviations
-    assert np.isclose(machine.shares.sum(), 1)
+    promised = machine.margin_split / machine.deviations
+    assert np.isclose(machine.margin_split.sum(), 1)
     assert np.isclose(promised[0] / promised[1], np.divide(*frontier.kappas(mixture)), rtol=1e-6)
     assert np.isclose(machine.kappa, 1 / machine.deviations.sum())
 
@@ -140,7 +135,7 @@ def test_nothing_lies_beyond_the_frontier(seed):
     frontier = Frontier(pair_of(X, y))
     for mixture in (0.1, 0.5, 0.9):
         k1, k2 = frontier.kappas(mixture)
-        base = frontier.machine(mixture).weights
+        base = frontier.point(mixture).weights
         for size in (0.01, 0.3, 3):
             w = base + size * rng.normal(size=len(gap)) * abs(base)
             w = w * np.sign(gap @ w)
@@ -176,7 +171,7 @@ def test_rows_give_what_matrices_give(ridge):
         else:
             for m in (0.2, 0.5, 0.7):
                 assert np.allclose(by_rows.kappas(m), by_matrices.kappas(m), rtol=1e-7)
-                first, second = by_rows.machine(m), by_matrices.machine(m)
+                first, second = by_rows.point(m), by_matrices.point(m)
                 size = abs(second.weights * X.std(axis=0)).max()
                 assert np.allclose(
                     first.weights * X.std(axis=0), second.weights * X.std(axis=0), atol=1e-6 * size
@@ -203,7 +198,7 @@ def test_rows_of_a_gap_that_they_span():
             s1, s2 = spreads(w, S1, S2)
             assert np.allclose(frontier.kappas(m), [m * s1, (1 - m) * s2], rtol=1e-6)
             # the weights themselves are free where nothing varies
-            found = frontier.machine(m).weights
+            found = frontier.point(m).weights
             assert np.isclose(gap @ found, 1)
             assert np.allclose(spreads(found, S1, S2), np.array([s1, s2]) / (gap @ w), rtol=1e-6)
         dense = Frontier(MomentPair(gap, [S1, S2]))
@@ -259,7 +254,7 @@ def test_the_minimax_machine_is_optimal(wide, seed):
     assert np.allclose(machine.deviations, s, rtol=1e-6)
     assert np.isclose(machine.kappa, 1 / s.sum(), rtol=1e-6)
     assert stationarity(w, gap, S1, S2) < 1e-6
-    assert np.allclose(machine.shares / s, machine.kappa, rtol=1e-5)
+    assert np.allclose(machine.margin_split / s, machine.kappa, rtol=1e-5)
     unit = np.sqrt(np.diag(S1) + np.diag(S2))
     scaled = gap / unit, S1 / np.outer(unit, unit), S2 / np.outer(unit, unit)
     assert np.isclose(machine.kappa**2, best_mixture(*scaled), rtol=1e-8)
@@ -294,7 +289,9 @@ def test_equal_covariances_give_half_of_mahalanobis_distance():
         distance = np.sqrt(gap @ np.linalg.solve(S, gap))
         assert np.isclose(machine.kappa, distance / 2, rtol=1e-9)
         assert np.isclose(delta(machine.kappa), distance**2 / (4 + distance**2), rtol=1e-9)
-        assert np.isclose(machine.mixture, 0.5, atol=1e-6) and np.allclose(machine.shares, 0.5)
+        assert np.isclose(machine.mixture, 0.5, atol=1e-6) and np.allclose(
+            machine.margin_split, 0.5
+        )
 
 
 def test_a_class_that_varies_in_no_direction():
@@ -304,7 +301,7 @@ def test_a_class_that_varies_in_no_direction():
     for index, covariances in enumerate([[0 * S, S], [S, 0 * S]]):
         machine = minimax(MomentPair(gap, covariances))
         assert np.isclose(machine.kappa, np.sqrt(gap @ np.linalg.solve(S, gap)), rtol=1e-6)
-        assert 0 < machine.shares[index] < 1e-5 and np.isclose(machine.shares.sum(), 1)
+        assert 0 < machine.margin_split[index] < 1e-5 and np.isclose(machine.margin_split.sum(), 1)
 
 
 def test_one_class_without_variance_along_some_direction():
@@ -354,7 +351,7 @@ def test_invariances(seed):
     )
     swapped = minimax(pair_of(X, 1 - y))
     assert np.isclose(swapped.kappa, machine.kappa, rtol=1e-8)
-    assert np.allclose(swapped.shares, machine.shares[::-1], rtol=1e-5, atol=1e-9)
+    assert np.allclose(swapped.margin_split, machine.margin_split[::-1], rtol=1e-5, atol=1e-9)
     assert np.isclose(swapped.mixture, 1 - machine.mixture, atol=1e-5)
 
 
@@ -370,150 +367,6 @@ def test_more_features_never_promise_less():
         assert levels[-1] > levels[0]
 
 
-# removal
-
-
-@pytest.mark.parametrize("part", [0.3, 0.7, 0.9, 0.999])
-def test_removal_ends_where_no_feature_can_go(part):
-    removed = 0
-    for seed in range(25):
-        X, y = make_instance(seed)
-        pair, everything = pair_of(X, y), np.arange(X.shape[1])
-        need = part * minimax(pair).kappa
-        features, machine = least_features(pair, everything, need)
-        gap, S1, S2 = definition(X, y)
-
-        def level(chosen, gap=gap, S1=S1, S2=S2):
-            block = np.ix_(chosen, chosen)
-            return np.sqrt(best_mixture(gap[chosen], S1[block], S2[block]))
-
-        assert level(features) >= need * (1 - 1e-9)
-        assert np.isclose(machine.kappa, level(features), rtol=1e-7)
-        assert len(machine.weights) == len(features)
-        removed += len(everything) - len(features)
-        if len(features) > 1:
-            for drop in features:
-                assert level(features[features != drop]) < need
-    assert removed > 10
-
-
-def test_removal_is_greedy_by_least_loss_and_ends_near_the_smallest_set():
-    """Each step may take another feature than the best one; in all it is close to exact."""
-    exact = greedy = 0
-    for seed in range(12):
-        X, y = make_instance(seed)
-        pair = pair_of(X, y)
-        need = 0.85 * minimax(pair).kappa
-        features, _ = least_features(pair, np.arange(X.shape[1]), need)
-        greedy += len(features)
-        for size in range(1, len(features) + 1):
-            if any(
-                minimax(pair, np.array(chosen)).kappa >= need
-                for chosen in combinations(range(X.shape[1]), size)
-            ):
-                exact += size
-                break
-    assert exact <= greedy <= 1.25 * exact
-
-
-def test_the_first_to_go_costs_least_by_the_bound_that_comes_free():
-    """The loss at a fixed mixture bounds the loss from above, and orders the candidates."""
-    from fsnotes.core.bounds import _losses
-
-    for seed in range(20):
-        X, y = make_instance(seed)
-        pair, everything = pair_of(X, y), np.arange(X.shape[1])
-        machine = minimax(pair)
-        m = machine.mixture
-        bound = m * (1 - m) * _losses(pair, everything, machine)
-        left = [minimax(pair, np.delete(everything, j)).kappa for j in everything]
-        assert (machine.kappa**2 - np.square(left) <= bound + 1e-9).all()
-        # tight where covariances are equal
-        same = MomentPair(pair.gap, [pair.block(0, everything)] * 2)
-        machine = minimax(same)
-        bound = 0.25 * _losses(same, everything, machine)
-        left = [minimax(same, np.delete(everything, j)).kappa for j in everything]
-        assert np.allclose(machine.kappa**2 - np.square(left), bound, rtol=1e-5, atol=1e-8)
-        assert least_features(same, everything, 0, len(everything) - 1)[0].tolist() == (
-            np.delete(everything, bound.argmin()).tolist()
-        )
-
-
-def test_removal_down_to_so_many():
-    for seed in range(10):
-        X, y = make_instance(seed)
-        pair = pair_of(X, y)
-        for r in (1, 2, 4):
-            features, machine = least_features(pair, np.arange(X.shape[1]), 0.0, r)
-            assert len(features) == r == len(machine.weights)
-            assert np.isclose(machine.kappa, minimax(pair, features).kappa)
-        features, machine = least_features(pair, [3, 1], 0.0, 5)
-        assert list(features) == [3, 1]
-        assert len(least_features(pair, [2, 4, 0], 0.0, 0)[0]) == 1
-
-
-def test_removal_from_copies_and_features_without_gap():
-    X, y = make_instance(1)
-    n = X.shape[1]
-    pair = pair_of(np.hstack([X, X]), y)
-    features, machine = least_features(pair, np.arange(2 * n), (1 - 1e-7) * minimax(pair).kappa)
-    assert len(features) == n and sorted(features % n) == list(range(n))
-    assert np.isclose(machine.kappa, minimax(pair).kappa, rtol=1e-6)
-    # the only feature with a gap stays, whatever is asked for
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(3, 3))
-    S = A @ A.T + np.eye(3)
-    features, _ = least_features(MomentPair([0.0, 1, 0], [S, 2 * S]), np.arange(3), 0.0, 1)
-    assert list(features) == [1]
-    # nor is it tried where no other can go
-    pair = MomentPair([0.0, 1, 0], [S, 2 * S])
-    features, _ = least_features(pair, np.arange(3), minimax(pair).kappa * (1 - 1e-9))
-    assert list(features) == [0, 1, 2]
-
-
-def worth(matrix, gap, features):
-    """The square of the gap, in units of the matrix."""
-    block = matrix[np.ix_(features, features)]
-    return gap[features] @ np.linalg.lstsq(block, gap[features], rcond=1e-12)[0]
-
-
-@pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("copies", [False, True])
-def test_newcomers_are_those_that_add_most(wide, copies):
-    """At the machine's mixture, by the definition; a copy among the features leaves freely."""
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        X, y = make_wide(40, 60, seed=seed) if wide else draw(seed)[:2]
-        n = X.shape[1]
-        features = rng.permutation(n)[: int(rng.integers(1, max(2, min(n, 7))))]
-        if copies:
-            X = np.hstack([X, X[:, features[:1]]])
-            features = np.append(features, n)
-        pair = pair_of(X, y)
-        machine = minimax(pair, features)
-        gap, S1, S2 = definition(X, y)
-        matrix = machine.mixture * S1 + (1 - machine.mixture) * S2
-        newcomers = _newcomers(pair, features, machine)
-        assert len(newcomers) == len(features)
-        outside = np.setdiff1d(np.arange(X.shape[1]), features)
-        for leaver, found in enumerate(newcomers):
-            rest = np.delete(features, leaver)
-            alone = worth(matrix, gap, rest)
-            gains = {j: worth(matrix, gap, np.append(rest, j)) - alone for j in outside}
-            assert len(found) == min(len(outside), NEWCOMERS) and set(found) <= set(outside)
-            best = sorted(gains.values(), reverse=True)[: len(found)]
-            close = {"rtol": 1e-4, "atol": 1e-6 * (alone + max(best, default=0))}
-            assert np.allclose([gains[j] for j in found], best, **close)
-
-
-def test_equal_values_come_in_their_order():
-    values = np.array([1.0, 3, 0, 3, 1, 2, 1, 0])
-    assert _most(values, 2).tolist() == [1, 3]
-    assert _most(values, 4).tolist() == [1, 3, 5, 0]
-    assert _most(values, 7).tolist() == _most(values, 20).tolist() == [1, 3, 5, 0, 4, 6]
-    assert _most(np.zeros(3), 2).tolist() == []
-
-
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_the_short_way_is_the_frontiers(seed):
@@ -525,7 +378,7 @@ def test_the_short_way_is_the_frontiers(seed):
         return
     assert np.isclose(short.kappa, long.kappa, rtol=1e-9)
     assert np.isclose(short.mixture, long.mixture, atol=1e-6)
-    assert np.allclose(short.shares, long.shares, rtol=1e-6)
+    assert np.allclose(short.margin_split, long.margin_split, rtol=1e-6)
     assert np.allclose(short.weights, long.weights, rtol=1e-5, atol=1e-6 * abs(long.weights).max())
 
 
@@ -592,10 +445,10 @@ def test_the_frontier_is_the_cone_program(wide, seed, part):
     stated = stated_kappa2(kappa1, gap, S1, S2)
     assert np.isclose(frontier.kappa2_max(kappa1), stated, rtol=1e-6)
     # the machine there keeps both
-    machine = frontier.machine(frontier.mixture_at(kappa1))
+    machine = frontier.point(frontier.mixture_at(kappa1))
     s1, s2 = spreads(machine.weights, S1, S2)
     assert kappa1 * s1 + stated * s2 <= (gap @ machine.weights) * (1 + 1e-6)
-    assert np.allclose(machine.shares, [kappa1 * s1, stated * s2], rtol=1e-6)
+    assert np.allclose(machine.margin_split, [kappa1 * s1, stated * s2], rtol=1e-6)
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["dense", "wide"])
@@ -630,7 +483,7 @@ def test_the_curve_is_convex_and_falls(seed):
     if len(gap) > 1:
         assert turns.max() > 1e-9
     # its slope is that of the deviations
-    machine = frontier.machine(0.37)
+    machine = frontier.point(0.37)
     (a1, a2), (b1, b2) = frontier.kappas([0.37 - 1e-5, 0.37 + 1e-5])
     s1, s2 = machine.deviations
     if b1 - a1 > 1e-7 * a1:
@@ -646,10 +499,10 @@ def test_ends_are_fishers_machines_of_one_class():
         for mixture, S in ((0, S2), (1, S1)):
             w = np.linalg.solve(S, gap)
             most = np.sqrt(gap @ w)
-            machine = frontier.machine(mixture)
+            machine = frontier.point(mixture)
             wanted = w / (gap @ w)
             assert np.allclose(machine.weights * unit, wanted * unit, rtol=1e-6, atol=1e-7)
-            assert machine.shares.tolist() == [mixture, 1 - mixture]
+            assert machine.margin_split.tolist() == [mixture, 1 - mixture]
             expected = [most, 0] if mixture else [0, most]
             assert np.allclose(frontier.kappas(mixture), expected, rtol=1e-8)
             assert machine.mixture == mixture
@@ -689,10 +542,10 @@ def test_a_class_without_variance_along_one_of_two_features(a, b):
     for kappa1 in (a, a * (1 + 1e-12), 3 * a, np.inf):
         assert np.isclose(frontier.kappa2_max(kappa1), b, rtol=1e-12)
         assert frontier.mixture_at(kappa1) == 1
-    end = frontier.machine(1)
+    end = frontier.point(1)
     assert np.allclose(end.weights, [0, 1 / b]) and np.allclose(end.deviations, [0, 1 / b])
-    assert np.allclose(end.shares, [LEAST_SHARE, 1 - LEAST_SHARE], rtol=1e-9)
-    assert np.allclose(frontier.machine(0).shares, [0, 1])
+    assert np.allclose(end.margin_split, [LEAST_SPLIT, 1 - LEAST_SPLIT], rtol=1e-9)
+    assert np.allclose(frontier.point(0).margin_split, [0, 1])
     # the other way round
     turned = Frontier(MomentPair(gap, [round_, flat]))
     assert np.allclose(turned.kappas(1 - m), wanted[:, ::-1], rtol=1e-12)
@@ -701,9 +554,9 @@ def test_a_class_without_variance_along_one_of_two_features(a, b):
     kappa1 = np.hypot(a / 4, b)
     assert np.isclose(turned.kappa2_max(kappa1), 3 * a / 4, rtol=1e-10)
     assert turned.kappa2_max(np.hypot(a, b) * (1 + 1e-9)) == -np.inf
-    start = turned.machine(0)
+    start = turned.point(0)
     assert np.allclose(start.weights, [0, 1 / b]) and np.allclose(start.deviations, [1 / b, 0])
-    assert np.allclose(start.shares, [1 - LEAST_SHARE, LEAST_SHARE], rtol=1e-9)
+    assert np.allclose(start.margin_split, [1 - LEAST_SPLIT, LEAST_SPLIT], rtol=1e-9)
 
 
 def test_equal_covariances_share_one_distance():
@@ -730,9 +583,9 @@ def test_a_separating_direction_promises_everything():
     assert np.isinf(frontier.kappas(np.zeros((2, 3)))).all()
     assert frontier.kappas(np.zeros((2, 3))).shape == (2, 3, 2)
     for mixture in (0, 0.3, 1):
-        machine = frontier.machine(mixture)
+        machine = frontier.point(mixture)
         assert np.array_equal(machine.weights, frontier.separating)
-        assert machine.kappa == np.inf and machine.shares.tolist() == [0.5, 0.5]
+        assert machine.kappa == np.inf and machine.margin_split.tolist() == [0.5, 0.5]
         assert (machine.deviations == 0).all()
     ridged = Frontier(pair_of(X, y, 0.1))
     assert ridged.separating is None and ridged.kappa2_max(1e9) == -np.inf
@@ -747,9 +600,9 @@ def test_frontiers_can_be_pickled():
         m = np.linspace(0, 1, 5)
         assert np.array_equal(thawed.kappas(m), frontier.kappas(m))
         for mixture in (0, 0.4, 1):
-            first, second = thawed.machine(mixture), frontier.machine(mixture)
+            first, second = thawed.point(mixture), frontier.point(mixture)
             assert np.array_equal(first.weights, second.weights)
-            assert np.array_equal(first.shares, second.shares)
+            assert np.array_equal(first.margin_split, second.margin_split)
         assert thawed.kappa2_max(0.2) == frontier.kappa2_max(0.2)
         assert thawed.balanced().kappa == frontier.balanced().kappa
 

@@ -376,3 +376,24 @@ def test_what_is_not_there_yet_is_said():
     assert np.allclose(half.gap(), [1.0, 1.0], rtol=1e-14)
     empty = half.partial_fit(GOOD[:0], LABELS[:0])
     assert empty.counts_.tolist() == [6, 6]
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+@pytest.mark.parametrize("n_rows", [8, 60])
+def test_rows_are_those_of_the_covariance(n_rows, ridge):
+    """As a matrix where a class has enough rows, and from its rows where it has not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_rows, 12)), np.arange(n_rows) % 3 == 0
+    unit = rng.uniform(0.5, 2, 12)
+    moments = ClassMoments.from_data(X, y.astype(int))
+    pair = MomentPair.from_moments(moments, np.arange(12), unit, ridge)
+    for index, label in ((0, True), (1, False)):
+        covariance = np.cov((X[y == label] / unit).T, ddof=0) + ridge * np.eye(12)
+        for features in ([3], [7, 2, 9], np.arange(12), np.array([], dtype=int)):
+            features = np.asarray(features, dtype=int)
+            before = pair.block(index).copy()
+            rows = pair.covariance_rows(index, features)
+            assert rows.shape == (len(features), 12)
+            assert np.allclose(rows, covariance[features], rtol=1e-12, atol=1e-14)
+            rows += 1  # a copy
+            assert np.array_equal(pair.block(index), before)

@@ -36,7 +36,7 @@ class Instance:
         self.pair = MomentPair.from_moments(moments, np.arange(n), np.ones(n), ridge)
         frontier = Frontier(self.pair)
         if frontier.separating is None:
-            self.feasible = frontier.machine(mixture).weights
+            self.feasible = frontier.point(mixture).weights
             self.kappas = part * frontier.kappas(mixture)
         else:
             self.feasible = frontier.separating
