@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import conftest
 import pytest
-from conftest import ROOT, SITE
+from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -520,12 +520,3 @@ def test_readme_names_what_exists():
         assert (ROOT / path).exists(), path
     for path in re.findall(r"\]\(([\w./]+)\)", readme()):
         assert (ROOT / path).exists(), path
-
-
-def test_api_page_lists_every_public_name():
-    page = (SITE / "book" / "api.html").read_text(encoding="utf-8")
-    for name, home in fsnotes._HOME.items():
-        assert f'id="fsnotes.{home}.{name}"' in page, name
-    source = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^   ~fsnotes[\w.]*\.(\w+)$", source, re.M)
-    assert listed == fsnotes.__all__

@@ -26,6 +26,7 @@ import pytest
 from conftest import ROOT, SHARE, SITE, wanted
 from threadpoolctl import threadpool_limits
 
+import fsnotes
 from fsnotes.replication import Results
 
 NOTEBOOKS = sorted(
@@ -108,6 +109,12 @@ def test_dead_links_are_noticed(tmp_path):
 def test_pages_weigh_at_most_three_megabytes():
     weights = {path.name: path.stat().st_size for path in SITE.rglob("*.html")}
     assert weights and {name: size for name, size in weights.items() if size > 3e6} == {}
+
+
+def test_api_page_has_an_entry_for_every_public_name():
+    page = Anchors(SITE / "book" / "api.html")
+    missing = [name for name in fsnotes.__all__ if f"fsnotes.{name}" not in page.ids]
+    assert not missing
 
 
 # ---------------------------------------------------------------- code in pages
