@@ -360,13 +360,13 @@ def test_half_steps_are_those_of_the_published_algorithm():
     for seed in range(6):
         X, y = wide(seed)
         rows, ours = literal_bits(X, y)
-        order, M, N, L = literal._solution_space(rows.X, rows.signs)
+        order, M, N, L = literal.peng2016.solution_space(rows.X, rows.signs)
         assert list(ours.pivots) == order[:12] and ours.exact
-        U = literal._dso_directions(M, N, np.ones(31))
+        U = literal.peng2016.dso_directions(M, N, np.ones(31))
         V = np.vstack([N - M @ U, U])[np.argsort(order)]
         start = ours.start()
         assert np.allclose(start, V, atol=1e-8)
-        E = literal._dso_errors(rows.signs, L)(
+        E = literal.peng2016.dso_errors(rows.signs, L)(
             N - M @ U, 1 / np.linalg.norm(V[order], axis=1)[:12] ** 0.5
         )
         W = np.vstack([N - M @ U + L @ E, U])[np.argsort(order)]
@@ -374,7 +374,7 @@ def test_half_steps_are_those_of_the_published_algorithm():
         assert np.allclose(found, W, atol=1e-6)
         assert np.allclose(ours.slacks, E, atol=1e-6)
         sizes = np.linalg.norm(W, axis=1)
-        again = literal._dso_directions(M, N + L @ E, 1 / np.sqrt(sizes[order]))
+        again = literal.peng2016.dso_directions(M, N + L @ E, 1 / np.sqrt(sizes[order]))
         V = np.vstack([N + L @ E - M @ again, again])[np.argsort(order)]
         assert np.allclose(ours.free_step(sizes), V, atol=1e-6)
 
@@ -383,11 +383,11 @@ def test_where_rows_exceed_the_rank_slacks_are_projected_as_published():
     for seed in range(4):
         X, y = tall(seed, 20, 4, apart=3.0)
         rows, ours = literal_bits(X, y)
-        order, M, N, L = literal._solution_space(rows.X, rows.signs)
+        order, M, N, L = literal.peng2016.solution_space(rows.X, rows.signs)
         assert not ours.exact and M.shape == (5, 0)
         start = ours.start()
         assert np.allclose(start, N[np.argsort(order)], atol=1e-8)
-        E = literal._dso_errors(rows.signs, L)(N, 1 / np.linalg.norm(N, axis=1) ** 0.5)
+        E = literal.peng2016.dso_errors(rows.signs, L)(N, 1 / np.linalg.norm(N, axis=1) ** 0.5)
         found = ours.slack_step(np.linalg.norm(start, axis=1), start)
         assert np.allclose(found, (N + L @ E)[np.argsort(order)], atol=1e-5)
         assert (rows.signs * ours.slacks).min() >= 0

@@ -781,7 +781,7 @@ def test_bisection_is_the_published_algorithm(name, monkeypatch):
             raise answers[pair]
         return answers[pair]
 
-    monkeypatch.setattr(literal, "fsmempm", remembered)
+    monkeypatch.setattr(literal.xu2007, "fsmempm", remembered)
     for number, criterion, theta in ((1, "bound", 0.5), (2, "ratio", 0.5), (2, "ratio", 0.3)):
         w, (alpha, beta), value = literal.algorithm1(*known, theta, number, steps=5)
         machine = FSMEMPM(
