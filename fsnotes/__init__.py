@@ -6,6 +6,14 @@ __version__ = "0.1.0"
 
 # A name is imported when it is first used: data sets alone need not wait for scikit-learn.
 _HOMES = {
+    "errors": [
+        "EqualMeansError",
+        "InfeasibleBoundError",
+        "NotSeparableError",
+        "SelectionWarning",
+        "SubproblemError",
+        "TrivialBoundWarning",
+    ],
     "core.certify": ["exact_support"],
     "chebyshev": ["L1MPM", "MPM", "SMPM", "null_delta"],
     "data.datasets": ["available", "download", "load"],

@@ -8,12 +8,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from fsnotes.core.bounds import LEAST_SPLIT, delta, kappa, minimax
-from fsnotes.core.checks import check_bool, check_bound, check_count, check_real
 from fsnotes.core.estimator import MomentClassifier, feasible_bound, solved
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.pruning import remove_features
 from fsnotes.core.tolerances import KAPPA_REACHED, NEGLIGIBLE_WEIGHT
-from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
+from fsnotes.core.validation import check_bool, check_bound, check_count, check_real
+from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning, warn
 from fsnotes.solvers.cone import ConeProblem, Solution
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
@@ -392,10 +392,9 @@ class Path:
             least = self.level * KAPPA_REACHED
             chosen = self.enough(solution.weights, chosen, least)
         elif len(chosen) < n_features:
-            warnings.warn(
+            warn(
                 f"n_features={n_features}, but only {len(chosen)} are selected; these are returned",
                 SelectionWarning,
-                stacklevel=5,
             )
         elif not estimator.prune:
             chosen = np.sort(chosen[np.argsort(-abs(solution.weights[chosen]))[:n_features]])

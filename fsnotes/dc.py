@@ -1,20 +1,19 @@
 """DC decomposition: minimax probability machines under stand-ins for the zero norm."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.chebyshev import MPM, BoundedMachine, heavy
-from fsnotes.core.checks import check_count, check_real
 from fsnotes.core.kernels import KernelClassifier
 from fsnotes.core.mm import Result, majorize_minimize
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.surrogates import Exponential, check_surrogate
 from fsnotes.core.tolerances import KAPPA_REACHED
-from fsnotes.errors import SubproblemError
+from fsnotes.core.validation import check_count, check_real
+from fsnotes.errors import SubproblemError, warn
 from fsnotes.solvers.cone import Solution
 
 __all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
@@ -166,11 +165,10 @@ class L0MPM(BoundedMachine):
             )
         if problem.unsolved is not None:
             result = replace(result, status="stalled")
-            warnings.warn(
+            warn(
                 f"step {len(problem.solutions)} was not solved to verified accuracy, so the point "
                 f"before it is kept: {problem.unsolved}",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         self.n_iter_ = len(problem.solutions) - 1
         value = float(surrogate.value(path.costs * abs(weights)).sum())

@@ -1,4 +1,8 @@
-"""What can go wrong that a caller may want to catch."""
+"""What can go wrong that a caller may want to catch, and how a warning is issued."""
+
+import os
+import sys
+import warnings
 
 __all__ = [
     "EqualMeansError",
@@ -8,6 +12,8 @@ __all__ = [
     "SubproblemError",
     "TrivialBoundWarning",
 ]
+
+PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class EqualMeansError(ValueError):
@@ -60,3 +66,23 @@ class TrivialBoundWarning(UserWarning):
 
 class SelectionWarning(UserWarning):
     """Features that cannot be selected, or fewer selected than asked for."""
+
+
+def warn(message, category):
+    """Issue a warning at the line that called the package, however deep inside it this is.
+
+    That is the first frame whose source is outside of `fsnotes`. A page, a doctest and a test
+    count as outside; where scikit-learn calls `fit`, as in a pipeline, it is scikit-learn's line.
+
+    Parameters
+    ----------
+    message : str
+    category : type
+        A subclass of Warning.
+    """
+    frame = sys._getframe(1)
+    level = 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

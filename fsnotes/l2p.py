@@ -8,11 +8,11 @@ from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.core.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.core.mm import stages
 from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.surrogates import Power
-from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError
+from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.nonneg import MultiplierPrograms, Unbounded
 
 __all__ = ["DSO", "JointSteps", "Rows", "only", "refitted"]
@@ -502,11 +502,10 @@ class DSO(RowClassifier):
             W, result = stages(problems, start, tol=self.tol, max_iter=self.max_iter, callback=show)
             bar.n = len(problems)
         if result.status == "max_iter":
-            warnings.warn(
+            warn(
                 f"not converged in {self.max_iter} steps: the last changed the weights by "
                 f"{result.steps[-1].change:.1e}, more than tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return W, result
 
@@ -535,18 +534,17 @@ class DSO(RowClassifier):
                 words = f"C={self.C:g} is too small to select a feature; pass a larger C"
         else:
             return
-        warnings.warn(words, SelectionWarning, stacklevel=4)
+        warn(words, SelectionWarning)
 
     def _warn_of_margins(self, least):
         if self.C is None and least < 1 - MISSING:
-            warnings.warn(
+            warn(
                 f'method="alternating" has not kept the margins, the smallest is {least:.2g}: rows '
                 'are more than their rank; pass method="joint"',
                 SelectionWarning,
-                stacklevel=4,
             )
 
-    def _promises(self):
+    def _summary_lines(self):
         priced = "" if self.C is None else f" + C (squares of what margins lack) at C={self.C:g}"
         return [
             f"sum |w|^p{priced}, at p={self.p:g}, before the refit: {self.objective_:.6g}",

@@ -1,7 +1,6 @@
 """Unequal bounds: the frontier of accuracies, its best point, few features for a pair of bounds."""
 
 import numbers
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,14 +10,15 @@ from scipy.optimize import brentq
 
 from fsnotes.chebyshev import MPM, heavy, spare_halved
 from fsnotes.core.bounds import LEAST_SPLIT, MOST_LOGIT, Frontier, delta, kappa, minimax
-from fsnotes.core.checks import check_bool, check_count, check_real
 from fsnotes.core.estimator import MomentClassifier, solved
 from fsnotes.core.tolerances import KAPPA_REACHED
+from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import (
     InfeasibleBoundError,
     SelectionWarning,
     SubproblemError,
     TrivialBoundWarning,
+    warn,
 )
 from fsnotes.solvers.cone import ConeProblem, Solution
 
@@ -240,11 +240,10 @@ class MEMPM(MomentClassifier):
         gap = max(self.result_.duality_gap, float(abs(apart)))
         self.result_ = replace(self.result_, duality_gap=gap)
         if gap > LARGEST_GAP:
-            warnings.warn(
+            warn(
                 f"the covariances are so near to singular that the machine promises {apart:.1e} "
                 "less than the frontier; pass ridge=1e-6, or leave out features that others repeat",
                 TrivialBoundWarning,
-                stacklevel=3,
             )
         return self
 
@@ -256,11 +255,10 @@ class MEMPM(MomentClassifier):
         machine = core.point(self.mixture_)
         if core.separating is None and not machine.deviations.all():
             label = self.classes_.tolist()[int(machine.deviations[0] == 0)]
-            warnings.warn(
+            warn(
                 f"class {label!r} does not vary along some direction in which the means differ, "
                 "so its bound there is 1 and says nothing; pass ridge=1e-3, or more samples",
                 TrivialBoundWarning,
-                stacklevel=4,
             )
         result = solved(value, duality_gap=gap, counts={"points": evaluations})
         return machine.weights, machine.margin_split[0], value, result
@@ -591,11 +589,10 @@ class _Search:
         (alpha, beta), error = self.unsolved[0]
         if not self.solutions:
             raise error
-        warnings.warn(
+        warn(
             f"{len(self.unsolved)} feasible pairs of bounds were not solved to verified accuracy "
             f"and are left out, such as alpha={alpha:g}, beta={beta:g}: {error}",
             SelectionWarning,
-            stacklevel=5,
         )
 
     def trace(self):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fsnotes.core.bounds import SURELY_REGULAR, kappa, minimax
-from fsnotes.core.checks import check_bound, check_real
 from fsnotes.core.estimator import MomentClassifier, feasible_bound
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.tolerances import KAPPA_REACHED
+from fsnotes.core.validation import check_bound, check_real
 
 __all__ = ["Certificate", "exact_support"]
 

@@ -1,7 +1,6 @@
 """What every estimator shares: validation, classes, support, decision function, summary."""
 
 import numbers
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +10,15 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.bounds import delta
-from fsnotes.core.checks import check_bool, check_real
 from fsnotes.core.mm import Result
 from fsnotes.core.moments import ClassMoments, MomentPair
+from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import (
     EqualMeansError,
     InfeasibleBoundError,
     SelectionWarning,
     TrivialBoundWarning,
+    warn,
 )
 
 __all__ = [
@@ -54,7 +54,7 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
         places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[places]
 
-    def _forget(self):
+    def _clear_fit(self):
         """Drop what an earlier fit left, or a fit that fails would leave a mixture of both."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -83,10 +83,9 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
             names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
             shown = ", ".join(str(name) for name in names[columns[:5]])
             more = ", ..." if len(columns) > 5 else ""
-            warnings.warn(
+            warn(
                 f"constant features are never selected; there are {len(columns)}: {shown}{more}",
                 SelectionWarning,
-                stacklevel=6,
             )
 
     def __sklearn_tags__(self):
@@ -175,7 +174,7 @@ class SparseClassifier(SelectorMixin, ScoringClassifier):
         labels = self.classes_.tolist()
         lines = [
             f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
-            *self._promises(),
+            *self._summary_lines(),
         ]
         if len(labels) > 2:
             lines.append("norm: of weight x sd over the classes; sd: within the classes")
@@ -190,7 +189,7 @@ class SparseClassifier(SelectorMixin, ScoringClassifier):
         ]
         return "\n".join(lines)
 
-    def _promises(self):
+    def _summary_lines(self):
         return []
 
 
@@ -241,7 +240,7 @@ class MomentClassifier(SparseClassifier):
         self
         """
         self._check_parameters()
-        self._forget()
+        self._clear_fit()
         X, y, sample_weight = self._validated(X, y, sample_weight)
         moments = ClassMoments.from_data(X, y, sample_weight, classes=self.classes_)
         return self._fit(moments)
@@ -258,7 +257,7 @@ class MomentClassifier(SparseClassifier):
         self
         """
         self._check_parameters()
-        self._forget()
+        self._clear_fit()
         self._take_moments(moments)
         return self._fit(moments)
 
@@ -299,11 +298,10 @@ class MomentClassifier(SparseClassifier):
         variances = moments.variances()
         for label, spread in zip(moments.classes_.tolist(), variances, strict=True):
             if not spread.any():
-                warnings.warn(
+                warn(
                     f"the samples of class {label!r} are all equal, so its bound is 1 and says "
                     "nothing; pass more samples, or ridge=1e-3",
                     TrivialBoundWarning,
-                    stacklevel=4,
                 )
         gap, unit = self._units(moments, variances)
         if not (abs(gap) > 1e-13 * (abs(moments.means_).max(axis=0) + unit)).any():
@@ -321,11 +319,10 @@ class MomentClassifier(SparseClassifier):
     def _set_largest(self, kappa):
         self.largest_delta_ = float(delta(kappa))
         if self.largest_delta_ == 1:
-            warnings.warn(
+            warn(
                 "some direction has no variance within either class, or next to none, so the "
                 "largest bound is 1 and says nothing; pass ridge=1e-3, or more rows than features",
                 TrivialBoundWarning,
-                stacklevel=5,
             )
 
     def _machines(self, prepared, weights, shares):
@@ -346,7 +343,7 @@ class MomentClassifier(SparseClassifier):
             bounds = delta(np.maximum(margins, 0) / deviations)
         return coefs, intercepts, np.where(margins > 0, bounds, 0.0)
 
-    def _promises(self):
+    def _summary_lines(self):
         bounds = zip(self.classes_.tolist(), self.worst_case_accuracy_.tolist(), strict=True)
         shown = ", ".join(f"{label!r} {bound:.4f}" for label, bound in bounds)
         return [f"training accuracy of each class is at least: {shown}", "no promise for new data"]

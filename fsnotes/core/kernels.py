@@ -4,10 +4,10 @@ import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fsnotes.core.checks import check_bool, check_real
 from fsnotes.core.estimator import ScoringClassifier
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.rows import check_no_nan
+from fsnotes.core.validation import check_bool, check_real
 
 __all__ = ["BasisClassifier", "KernelClassifier", "check_kernel"]
 
@@ -59,7 +59,7 @@ class KernelClassifier(ScoringClassifier):
         self
         """
         self._check_parameters()
-        self._forget()
+        self._clear_fit()
         return self._fit(X, y, sample_weight)
 
     def _take_rows(self, X, y, sample_weight):

@@ -1,13 +1,13 @@
 """The one loop behind DCA, EM and reweighting: minimise what lies above and touches, again."""
 
 import time
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.core.checks import check_count, check_real
+from fsnotes.core.validation import check_count, check_real
+from fsnotes.errors import warn
 
 __all__ = ["Result", "Step", "majorize_minimize", "stages"]
 
@@ -131,11 +131,10 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
         value = float(problem.value(new))
         # a value that is no number has risen, too
         if not value <= lowest + max(ROSE * abs(lowest), ROUNDED * largest_met(steps)):
-            warnings.warn(
+            warn(
                 f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not lie "
                 "above it, or the step is not accurate; the better point is kept",
                 ConvergenceWarning,
-                stacklevel=2,
             )
             return best, Result("rose", lowest, tuple(steps))
         moved, largest = abs(new - x).max(), abs(new).max()
@@ -146,11 +145,10 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
         record(x, value, change)
         if change <= tol:
             return best, Result("converged", lowest, tuple(steps))
-    warnings.warn(
+    warn(
         f"not converged in {max_iter} steps: the last changed the variables by "
         f"{steps[-1].change:.1e}, more than tol={tol:g}; raise max_iter or tol",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return best, Result("max_iter", lowest, tuple(steps))
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.core.mm import stages
-from fsnotes.errors import SubproblemError
+from fsnotes.errors import SubproblemError, warn
 from fsnotes.solvers.hinge import DualModel, best_offset
 from fsnotes.solvers.margin import SoftMargin
 
@@ -195,7 +195,7 @@ class Run:
         """Whether no lower price is wanted."""
         return self.ended
 
-    def warn_of_end(self, tol, max_iter, stacklevel):
+    def warn_of_end(self, tol, max_iter):
         """Say so where the steps have not come to an end of their own."""
         if self.result.status == "stalled":
             words = (
@@ -209,7 +209,7 @@ class Run:
             )
         else:
             return
-        warnings.warn(words, ConvergenceWarning, stacklevel=stacklevel + 1)
+        warn(words, ConvergenceWarning)
 
     def supports(self):
         """The supports met, the smallest first, and of one size the last first."""

@@ -36,7 +36,7 @@ class RowClassifier(SparseClassifier):
         self
         """
         self._check_parameters()
-        self._forget()
+        self._clear_fit()
         return self._fit(*self._weighted(X, y, sample_weight))
 
     def _weighted(self, X, y, sample_weight):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsnotes.core.checks import check_real
+from fsnotes.core.validation import check_real
 
 __all__ = [
     "MCP",

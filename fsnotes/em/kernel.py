@@ -1,6 +1,5 @@
 """The zero-norm support vector machine in the columns of a kernel matrix: few points."""
 
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,13 +7,13 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from fsnotes.core.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.core.estimator import solved
 from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.reweighting import NOTHING_GAINS, Reweighted, Rows, Run, descending
 from fsnotes.core.rows import counted, first_of_equals
+from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.em.zero_norm import Candidate, Unpenalized
-from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C
 from fsnotes.solvers.margin import SoftMargin
 
@@ -250,7 +249,7 @@ class SparseKernelSVM(BasisClassifier):
             else:
                 run.result = run.go_on(prices, self.tol, self.max_iter)
             bar.update(bar.total - bar.n)
-        run.warn_of_end(self.tol, self.max_iter, stacklevel=4)
+        run.warn_of_end(self.tol, self.max_iter)
         return run
 
     # ------------------------------------------------------------ what is returned
@@ -289,12 +288,11 @@ class SparseKernelSVM(BasisClassifier):
         return float(np.count_nonzero(weights) + square + self.C * run.rows.least_hinge(weights))
 
     def _warn_of_gap(self, gap):
-        warnings.warn(
+        warn(
             f"the refit is not verified: duality gap {gap:.1e}, more than {GAP:g}, as where points "
             "are nearly the same to the kernel, or weights of rows very different; it is no worse "
             "than refit=False. Pass a larger gamma, fewer points in basis=, or C0= above 0",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     def _warn_of_size(self, rows, found, most):
@@ -313,7 +311,7 @@ class SparseKernelSVM(BasisClassifier):
             )
         else:
             return
-        warnings.warn(words, SelectionWarning, stacklevel=4)
+        warn(words, SelectionWarning)
 
 
 class Distinct:

@@ -11,12 +11,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fsnotes.core.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.kernels import KernelClassifier, check_kernel
 from fsnotes.core.mm import majorize_minimize
 from fsnotes.core.rows import RowClassifier, counted, distinct, first_of_equals
-from fsnotes.errors import SelectionWarning
+from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.errors import SelectionWarning, warn
 
 __all__ = ["ProbitEM"]
 
@@ -198,7 +198,7 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
         self
         """
         self._check_parameters()
-        self._forget()
+        self._clear_fit()
         if self.kernel is None:
             return self._fit_features(X, y, sample_weight)
         return self._fit_points(X, y, sample_weight)
@@ -284,19 +284,17 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
 
     def _warn_of_steps(self, change):
         remedy = ', or solver="newton"' if self.solver == "em" else ""
-        warnings.warn(
+        warn(
             f"not converged in {self.max_iter} steps: the last changed the weights by {change:.1e},"
             f" more than tol={self.tol:g}; raise max_iter or tol{remedy}",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     def _warn_of_violation(self, violation):
-        warnings.warn(
+        warn(
             f"no step gains any more, but the conditions of the optimum are violated by "
             f"{violation:.1e} of alpha, more than {MET:g}; pass scale=True or a larger alpha",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     def _warn_of_collapse(self, rows):
@@ -310,7 +308,7 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
             why = f"alpha={self.alpha:g} is too large; the first one enters below {first:.6g}"
         else:
             why = 'the weights have gone to zero; pass prior="laplace", of which alpha is the price'
-        warnings.warn(f"no {kind} were selected: {why}", SelectionWarning, stacklevel=5)
+        warn(f"no {kind} were selected: {why}", SelectionWarning)
 
     @property
     def support_(self):
@@ -375,7 +373,7 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
             tags.transformer_tags = None
         return tags
 
-    def _promises(self):
+    def _summary_lines(self):
         penalty = "sum log (|w| / floor)" if self.prior == "jeffreys" else f"{self.alpha:g} |w|_1"
         return [
             f"minus log likelihood + {penalty} before any refit: {self.objective_:.6g}",

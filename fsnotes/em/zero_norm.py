@@ -1,12 +1,10 @@
 """Hierarchical Bayes EM: the zero-norm support vector machine by reweighted ridge penalties."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import linprog
 
-from fsnotes.core.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.core.estimator import solved
 from fsnotes.core.reweighting import (
     HALVES,
@@ -19,7 +17,8 @@ from fsnotes.core.reweighting import (
     heaviest,
 )
 from fsnotes.core.rows import RowClassifier, merged
-from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, DualModel, balanced
 
 __all__ = ["ZeroNormSVM"]
@@ -228,7 +227,7 @@ class ZeroNormSVM(RowClassifier):
         run.result = run.go_on(prices, self.tol, self.max_iter)
         run.end = len(run.visited)
         if not aside:
-            run.warn_of_end(self.tol, self.max_iter, stacklevel=5)
+            run.warn_of_end(self.tol, self.max_iter)
         return run
 
     # ------------------------------------------------------------ what is returned
@@ -321,7 +320,7 @@ class ZeroNormSVM(RowClassifier):
             words = f"C={self.C:g} is too small to select a feature: {what}; pass " + " or ".join(
                 remedies
             )
-        warnings.warn(words, SelectionWarning, stacklevel=6)
+        warn(words, SelectionWarning)
 
     def _warn_of_all(self, count):
         remedy = "a smaller C"
@@ -329,11 +328,10 @@ class ZeroNormSVM(RowClassifier):
             remedy += ", p=0"
         if not self.refit:
             remedy += ", refit=True"
-        warnings.warn(
+        warn(
             f"none of {count} features is dropped at C={self.C:g}; pass {remedy} or n_features= "
             "if fewer are wanted",
             SelectionWarning,
-            stacklevel=5,
         )
 
     def _warn_of_fewer(self, rows, found, before_refit):
@@ -345,13 +343,12 @@ class ZeroNormSVM(RowClassifier):
             why = f"the refit has a weight for {found} of them, and {REFIT_OFF} for {before_refit}"
         else:
             why = f"only {found} have a weight in the machines on the way"
-        warnings.warn(
+        warn(
             f"n_features={self.n_features}, but {why}; {found} are returned",
             SelectionWarning,
-            stacklevel=6,
         )
 
-    def _promises(self):
+    def _summary_lines(self):
         return [
             f"features + C (sum of hinge losses): {self.objective_:.6g} at C={self.C:g}",
             "no promise for new data",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fsnotes.core.checks import check_count
+from fsnotes.core.validation import check_count
 from fsnotes.rivals.hinge_selector import Linearized, LinearSteps, SteppingSelector, Steps
 
 __all__ = ["AROM"]
@@ -121,7 +121,7 @@ class AROM(SteppingSelector):
         # where all is zero from the start, nothing is measured
         return self.norm * np.log(np.maximum(abs(weights), run.floor or 1)).sum()
 
-    def _promises(self):
+    def _summary_lines(self):
         return [
             f"{self.n_iter_} machines with the norm {self.norm}, at C={self.C:g}",
             "no promise for new data",

@@ -6,8 +6,8 @@ from scipy.special import xlogy
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_X_y
 
-from fsnotes.core.checks import check_count, check_one_of, check_real
 from fsnotes.core.ranking import Ranking
+from fsnotes.core.validation import check_count, check_one_of, check_real
 
 __all__ = ["fisher_score", "mrmr", "relieff"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fsnotes.core.checks import check_real
 from fsnotes.core.surrogates import Exponential
+from fsnotes.core.validation import check_real
 from fsnotes.rivals.hinge_selector import Linearized, LinearSteps, SteppingSelector
 
 __all__ = ["FSV"]
@@ -154,7 +154,7 @@ class FSV(SteppingSelector):
     def _penalty(self, run, weights):
         return Exponential(run.alpha).value(abs(weights)).sum()
 
-    def _promises(self):
+    def _summary_lines(self):
         return [
             "sum of 1 - exp(-alpha |w|), plus C (sum of hinge losses), before the refit: "
             f"{self.objective_:.6g} at C={self.C:g}",

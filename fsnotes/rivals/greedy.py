@@ -1,14 +1,12 @@
 """Minimax probability machines of features that are added or removed one by one."""
 
-import warnings
-
 import numpy as np
 
 from fsnotes.core.bounds import delta, kappa, minimax
-from fsnotes.core.checks import check_bound, check_count
 from fsnotes.core.estimator import MomentClassifier, feasible_bound, solved
 from fsnotes.core.tolerances import KAPPA_REACHED
-from fsnotes.errors import SelectionWarning
+from fsnotes.core.validation import check_bound, check_count
+from fsnotes.errors import SelectionWarning, warn
 
 __all__ = ["GreedyMPM"]
 
@@ -122,10 +120,9 @@ class GreedyMPM(MomentClassifier):
 
     def _warn_if_few(self, most):
         if self.n_features > most:
-            warnings.warn(
+            warn(
                 f"n_features={self.n_features}, but only {most} vary; these are returned",
                 SelectionWarning,
-                stacklevel=5,
             )
 
 

@@ -1,11 +1,9 @@
 """What rivals share that select features by weights and refit a soft-margin machine of them."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 
-from fsnotes.core.checks import check_bool, check_count, check_real
 from fsnotes.core.estimator import solved
 from fsnotes.core.reweighting import (
     FLOOR,
@@ -19,7 +17,8 @@ from fsnotes.core.reweighting import (
     heaviest,
 )
 from fsnotes.core.rows import RowClassifier, merged
-from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, WeightedProgram
 
 __all__ = ["HingeSelector", "Linearized", "LinearSteps", "SteppingSelector", "Steps"]
@@ -102,7 +101,7 @@ class HingeSelector(RowClassifier):
             )
         else:
             return
-        warnings.warn(words, SelectionWarning, stacklevel=4)
+        warn(words, SelectionWarning)
 
 
 class SteppingSelector(HingeSelector):
@@ -122,7 +121,7 @@ class SteppingSelector(HingeSelector):
         run = self._steps(rows, least)
         prices = [self.C / 2**k for k in range(HALVES + 1)] if least else [self.C]
         run.result = run.go_on(run.begin(prices), self.tol, self.max_iter)
-        run.warn_of_end(self.tol, self.max_iter, stacklevel=4)
+        run.warn_of_end(self.tol, self.max_iter)
         end = run.visited[-1][1]
         self._raised_to = run.raised_to
         self.n_iter_ = len(run.visited)

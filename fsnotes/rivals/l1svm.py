@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from fsnotes.core.checks import check_bool, check_count, check_real
 from fsnotes.core.estimator import solved
 from fsnotes.core.rows import RowClassifier, merged
-from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, DualModel, HingeProgram, best_offset
 
 __all__ = ["L1SVM"]
@@ -179,11 +179,10 @@ class L1SVM(RowClassifier):
     def _heaviest(self, sizes, chosen):
         """So many of those chosen as are asked for."""
         if 0 < len(chosen) < self.n_features:
-            warnings.warn(
+            warn(
                 f"n_features={self.n_features}, but only {len(chosen)} have a weight at "
                 f"C={self.C:g}; {len(chosen)} are returned",
                 SelectionWarning,
-                stacklevel=4,
             )
         norms = np.linalg.norm(sizes, axis=0)[chosen]
         return np.sort(chosen[np.argsort(-norms, kind="stable")[: int(self.n_features)]])
@@ -197,11 +196,10 @@ class L1SVM(RowClassifier):
             # a column over its cost is the column in the units that `scale` sets
             machine.fit(program.Z[:, chosen] / costs, program.signs, program.shares)
         if machine.fit_status_:
-            warnings.warn(
+            warn(
                 f"the refit has not reached its tolerance, 1e-6, in {REFIT_STEPS} steps; pass a "
                 f"smaller C than {self.C:g}, scale=True, or refit=False",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return machine.coef_[0] / costs, machine.intercept_[0]
 
@@ -209,11 +207,10 @@ class L1SVM(RowClassifier):
         """Of classes without a feature; where all are, of the C at which the first one enters."""
         if others:
             names = ", ".join(repr(self.classes_.tolist()[place]) for place in idle[:5])
-            warnings.warn(
+            warn(
                 f"C={self.C:g} is too small to select a feature for class {names}"
                 f"{', ...' * (len(idle) > 5)}; the features are those of the others",
                 SelectionWarning,
-                stacklevel=4,
             )
             return
         entry, failed, most = None, False, 0.0
@@ -229,13 +226,12 @@ class L1SVM(RowClassifier):
         )
         if failed:
             known = "the C at which the first one enters was not found"
-        warnings.warn(
+        warn(
             f"C={self.C:g} is too small to select a feature; {known}",
             SelectionWarning,
-            stacklevel=4,
         )
 
-    def _promises(self):
+    def _summary_lines(self):
         return [
             f"|w|_1 + C (mean hinge loss) before the refit: {self.objective_:.6g} at C={self.C:g}",
             "no promise for new data",

@@ -89,7 +89,7 @@ class SVMRanking(HingeSelector):
         self.result_ = solved(margin.objective, duality_gap=gap, counts=counts)
         return weights
 
-    def _promises(self):
+    def _summary_lines(self):
         return [
             f"|w|^2 + C (sum of hinge losses) of all features: {self.objective_:.6g} at "
             f"C={self.C:g}",

@@ -7,10 +7,10 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.core.checks import check_bool, check_count, check_real
 from fsnotes.core.mm import Result, stages
 from fsnotes.core.rows import RowClassifier, merged
-from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.l2p import Rows, only, refitted
 
 __all__ = ["RFS", "RowSums", "SmoothedRowSums"]
@@ -504,11 +504,10 @@ class RFS(RowClassifier):
         status = "rose" if result.status == "rose" else status
         self.result_ = Result(status, self.objective_, result.steps, gap, counts=dict(sums.counts))
         if status == "max_iter":
-            warnings.warn(
+            warn(
                 f"not converged: the duality gap is {gap:.1e} of the objective, more than "
                 f"tol={self.tol:g}; raise max_iter, tol or lam",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return np.hstack([-W, W]) if both else W
 
@@ -526,7 +525,7 @@ class RFS(RowClassifier):
             )
         else:
             return
-        warnings.warn(words, SelectionWarning, stacklevel=4)
+        warn(words, SelectionWarning)
 
     def _none_above(self, Z, of_class, weights):
         """The lam at which multipliers that are equal in each class pull some feature enough."""
@@ -548,7 +547,7 @@ class RFS(RowClassifier):
             low, high = (middle, high) if pull(middle) > middle else (low, middle)
         return high
 
-    def _promises(self):
+    def _summary_lines(self):
         return [
             f"|XW - Y|_2,1 + lam |W|_2,1 before the refit: {self.objective_:.6g} at "
             f"lam={self.lam:g}",

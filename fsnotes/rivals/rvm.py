@@ -1,7 +1,6 @@
 """The relevance vector machine: few kernel functions by the evidence for their precisions."""
 
 import time
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from fsnotes.core.checks import check_bool, check_count, check_real
 from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.mm import Result, Step
 from fsnotes.core.rows import counted, first_of_equals
-from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 
 __all__ = ["RVM"]
 
@@ -230,19 +229,17 @@ class RVM(BasisClassifier):
 
     def _warn_of_end(self, search):
         if search.status == "max_iter":
-            warnings.warn(
+            warn(
                 f"not converged in {self.max_iter} actions: the last gained "
                 f"{search.last_gain:.1e} in log evidence, more than tol={self.tol:g}; raise "
                 "max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         if not len(search.state.chosen):
-            warnings.warn(
+            warn(
                 "no kernel function raises the evidence, so that the intercept alone remains and "
                 "the heavier class is said everywhere; pass another gamma or kernel, or more rows",
                 SelectionWarning,
-                stacklevel=4,
             )
 
     def _keep(self, X, candidates, columns, search):

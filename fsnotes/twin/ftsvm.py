@@ -10,11 +10,11 @@ from scipy.sparse import block_array, csr_array, diags_array, eye_array, hstack,
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from fsnotes.core.checks import check_bool, check_count, check_one_of, check_real
 from fsnotes.core.mm import Result, Step, majorize_minimize
 from fsnotes.core.ranking import Ranking
 from fsnotes.core.surrogates import Exponential
-from fsnotes.errors import SelectionWarning
+from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.errors import SelectionWarning, warn
 from fsnotes.twin.masks import KernelProblem, LinearProblem, Surrogate
 from fsnotes.twin.planes import L1TwinSVM, TwinClassifier, refitted
 
@@ -250,11 +250,10 @@ class FTSVM(TwinClassifier):
             counts={**problem.work, "trial": problem.trials},
         )
         if search.status == "max_iter":
-            warnings.warn(
+            warn(
                 f"not converged in {self.max_iter} rounds: the last one still gained; raise "
                 "max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return state.mask, refitted(data, state.mask, state.planes, self.refit), result
 
@@ -298,11 +297,10 @@ class FTSVM(TwinClassifier):
         bound = min(bound, state.value)
         gap = state.value / bound - 1 if bound > 0 else np.inf if state.value > 0 else 0.0
         if gap > PROVEN:
-            warnings.warn(
+            warn(
                 f"after {self.time_limit:g} seconds the objective {state.value:.6g} is known to be "
                 f"at most {gap:.2%} above the least; raise time_limit",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return state, float(bound)
 
@@ -313,22 +311,21 @@ class FTSVM(TwinClassifier):
         if found < self.n_features:
             varying = search.problem.n
             why = f"only {found} vary" if found == varying else "no other gets a weight"
-            warnings.warn(
+            warn(
                 f"n_features={self.n_features}, but {why}; {found} are returned",
                 SelectionWarning,
-                stacklevel=5,
             )
         return state
 
     def _remedies_of_flat(self):
         return ["a smaller sigma", *super()._remedies_of_flat()]
 
-    def _promises(self):
+    def _summary_lines(self):
         proven = "" if np.isinf(self.bound_) else f", proven to be at least {self.bound_:.6g}"
         return [
             f"objective (21), before a refit: {self.objective_:.6g}, of which a feature costs "
             f"{self.sigma_:.4g}{proven}",
-            *super()._promises(),
+            *super()._summary_lines(),
         ]
 
 
@@ -605,11 +602,10 @@ def rank_features(
     scores = np.full(machine.n_features_in_, -np.inf)
     scores[data.used] = found
     if len(data.used) > 1 and np.ptp(found) == 0:
-        warnings.warn(
+        warn(
             "all scores are equal, so that the order is that of the columns; where both planes are "
             "flat, pass a larger c_fit and c_hinge",
             SelectionWarning,
-            stacklevel=2,
         )
     return Ranking(scores, np.argsort(-scores, kind="stable"))
 

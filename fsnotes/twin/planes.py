@@ -1,7 +1,6 @@
 """Twin machines: two planes, each near the rows of one class and far from those of the other."""
 
 import numbers
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,11 +8,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fsnotes.core.checks import check_bool, check_real
 from fsnotes.core.estimator import solved
 from fsnotes.core.kernels import KernelClassifier, check_kernel
 from fsnotes.core.rows import RowClassifier, merged
-from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.core.validation import check_bool, check_real
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C
 from fsnotes.solvers.margin import SoftMargin
 from fsnotes.solvers.planes import Plane, PlaneProgram, remedy
@@ -198,10 +197,9 @@ class TwinClassifier(RowClassifier, KernelClassifier):
         if not self._selected.any():
             what = f"no feature is selected: {what}"
         remedies = ", ".join(self._remedies_of_flat())
-        warnings.warn(
+        warn(
             f"{what}; pass {remedies}. Planes of equal class means are flat at any price",
             SelectionWarning,
-            stacklevel=4,
         )
 
     def _remedies_of_flat(self):
@@ -292,7 +290,7 @@ class TwinClassifier(RowClassifier, KernelClassifier):
         chosen = np.flatnonzero(self._selected)
         lines = [
             f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
-            *self._promises(),
+            *self._summary_lines(),
         ]
         if self.kernel is None:
             scaled = self.coef_ * self.scale_
@@ -309,7 +307,7 @@ class TwinClassifier(RowClassifier, KernelClassifier):
             lines.append("  ".join([f"{names[j]!s:{width}}", *columns]).rstrip())
         return "\n".join(lines)
 
-    def _promises(self):
+    def _summary_lines(self):
         return ["no promise for new data"]
 
 
@@ -470,8 +468,8 @@ class TwinSVM(TwinClassifier):
         planes = data.on(mask).l2_planes()
         return mask, planes, combined(planes)
 
-    def _promises(self):
-        return [f"sum of both objectives: {self.objective_:.6g}", *super()._promises()]
+    def _summary_lines(self):
+        return [f"sum of both objectives: {self.objective_:.6g}", *super()._summary_lines()]
 
 
 class L1TwinSVM(TwinClassifier):
@@ -565,8 +563,8 @@ class L1TwinSVM(TwinClassifier):
             planes = refitted(data, mask, planes, self.refit)
         return mask, planes, result
 
-    def _promises(self):
-        return [f"sum of both objectives: {self.objective_:.6g}", *super()._promises()]
+    def _summary_lines(self):
+        return [f"sum of both objectives: {self.objective_:.6g}", *super()._summary_lines()]
 
 
 def refitted(data, mask, planes, refit):

@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import clone
 
 from fsnotes import L1MPM, MPM, SMPM, errors, load
-from fsnotes.core.checks import check_bool, check_real
 from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import (
     InfeasibleBoundError,
     NotSeparableError,
