@@ -31,7 +31,8 @@ def given(moments):
 
 def agreeing(ours, theirs):
     """The objective of both sides, equal or it is no comparison."""
-    machine, (*_, value) = ours(), theirs()
+    machine = ours()
+    (*_, value) = theirs()
     assert abs(machine.objective_ / value - 1) < 1e-6, (machine.objective_, value)
 
 
@@ -58,7 +59,8 @@ def mpm_statement(known, machine):
 
 def noise(n_samples, n_features, informative=20, shift=0.5, seed=0):
     rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((n_samples, n_features)), np.arange(n_samples) % 2
+    X = rng.standard_normal((n_samples, n_features))
+    y = np.arange(n_samples) % 2
     X[y == 1, :informative] += shift
     return X, y
 

@@ -191,7 +191,8 @@ def selectors(name, X, y, size):
 
 
 def comparisons(quick):
-    sonar, wisconsin = load("sonar", return_X_y=True), load("wisconsin", return_X_y=True)
+    sonar = load("sonar", return_X_y=True)
+    wisconsin = load("wisconsin", return_X_y=True)
     colon = make_wide(62, 2000)
     found = [
         converged("sonar", *sonar, 7, 5),

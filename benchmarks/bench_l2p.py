@@ -14,7 +14,8 @@ P = 0.9  # what the machine does unless told otherwise
 def instance(n_rows, n_columns, n_classes, apart=1.5):
     """Normal noise, in which some features of each class are shifted."""
     rng = np.random.default_rng([n_rows, n_columns, n_classes])
-    X, y = rng.standard_normal((n_rows, n_columns)), np.arange(n_rows) % n_classes
+    X = rng.standard_normal((n_rows, n_columns))
+    y = np.arange(n_rows) % n_classes
     for label in range(n_classes):
         X[y == label, 5 * label : 5 * label + 5] += apart
     return X, y
@@ -85,7 +86,8 @@ def in_products(shape, repeats):
 def at_p_1(shape, floor, repeats):
     X, y = instance(*shape)
     machine = DSO(p=1, scale=False, refit=False)
-    ones, signs = np.hstack([X, np.ones((len(X), 1))]), prepared(X, y).signs
+    ones = np.hstack([X, np.ones((len(X), 1))])
+    signs = prepared(X, y).signs
 
     def theirs():
         return literal.dso(ones, signs)[1]

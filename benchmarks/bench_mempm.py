@@ -9,7 +9,8 @@ from fsnotes import FSMEMPM, MEMPM, ClassMoments, literal, load
 
 def line_search(moments, floor, repeats):
     """Ours finds the maximum, the line search the best of a hundred alphas."""
-    known, machine = given(moments), MEMPM(theta=0.5)
+    known = given(moments)
+    machine = MEMPM(theta=0.5)
     *_, value = literal.mempm(*known, 0.5)
     assert 0 <= machine.fit_moments(moments).objective_ - value < 1e-3
     return Comparison(
@@ -53,7 +54,8 @@ def printed_algorithm(moments, floor, repeats):
     def theirs():
         return literal.algorithm1(*known, 0.5, criterion=2)
 
-    (_, bounds, value), ours = theirs(), machine.fit_moments(moments)
+    (_, bounds, value) = theirs()
+    ours = machine.fit_moments(moments)
     assert bounds == tuple(ours.bounds_[::-1]), (bounds, ours.bounds_)
     assert abs(ours.objective_ / value - 1) < 1e-6
     return Comparison(

@@ -5,7 +5,9 @@ import numpy as np
 from benchmarks.harness import Comparison
 from fsnotes import ClassMoments
 
-BLOCK_ROWS, FEATURES, DISTINCT_BLOCKS = 2000, 50, 20
+BLOCK_ROWS = 2000
+FEATURES = 50
+DISTINCT_BLOCKS = 20
 
 
 def comparisons(quick):

@@ -47,7 +47,9 @@ def compared(name, Z, y, floors, repeats):
             return SVC(kernel="linear", C=C / 2, tol=1e-6).fit(Z, y)
 
     def literal():
-        u, b, slack = cp.Variable(Z.shape[1]), cp.Variable(), cp.Variable(len(y))
+        u = cp.Variable(Z.shape[1])
+        b = cp.Variable()
+        slack = cp.Variable(len(y))
         margins = cp.multiply(y, Z @ u + b)
         problem = cp.Problem(
             cp.Minimize(cp.sum_squares(u) + C * cp.sum(slack)), [margins >= 1 - slack, slack >= 0]

@@ -10,7 +10,9 @@ from benchmarks.harness import Comparison, Curve
 from fsnotes import FTSVM, literal, load, make_wide
 from fsnotes.errors import SelectionWarning
 
-PRICE, SIGMA = 1.0, 0.5  # at which some features are kept and others are not
+# at which some features are kept and others are not
+PRICE = 1.0
+SIGMA = 0.5
 
 
 def scaled(X, y):

@@ -41,7 +41,8 @@ def seconds(function):
 def ratio(comparison):
     """Median cost of the yardstick over ours, alternating so that both see the same machine."""
     measure = comparison.measure or seconds
-    ours, theirs = [], []
+    ours = []
+    theirs = []
     with threadpool_limits(1, "blas"):
         measure(comparison.ours)
         measure(comparison.theirs)

@@ -240,13 +240,15 @@ def stability(supports, *, level=0.95):
     n_sets, n_features = masks.shape
     if n_sets < 2:
         raise ValueError("supports holds 1 set; pass those of at least 2 resamples")
-    frequency, shares, share = masks.mean(axis=0), masks.mean(axis=1), masks.mean()
-    if share in (0, 1):
+    frequency = masks.mean(axis=0)
+    sizes = masks.mean(axis=1)
+    mean_size = masks.mean()
+    if mean_size in (0, 1):
         return Estimate(math.nan, math.nan, math.nan, math.nan)
-    chance = share * (1 - share)
+    chance = mean_size * (1 - mean_size)
     value = 1 - np.mean(frequency * (1 - frequency)) * n_sets / (n_sets - 1) / chance
     # half the influence of each set on the value, up to a constant
-    influence = masks @ frequency / n_features - shares * (share + value * (0.5 - share))
+    influence = masks @ frequency / n_features - sizes * (mean_size + value * (0.5 - mean_size))
     error = 2 * np.std(influence - influence[0]) / chance / np.sqrt(n_sets)
     return _estimate(value, error, ndtri((1 + level) / 2))
 

@@ -92,13 +92,16 @@ def available():
     table = {}
     for name in _names():
         if name == "wdbc":
-            shape, n_classes, location = (569, 30), 2, "scikit-learn"
+            shape = (569, 30)
+            n_classes = 2
+            location = "scikit-learn"
         elif name in SUPPLIED:
             *shape, n_classes = SUPPLIED[name]
             path = _present_file(name)
             location = None if path is None else str(path)
         else:
-            shape, n_classes = _registry()[name]["shape"], len(_registry()[name]["classes"])
+            shape = _registry()[name]["shape"]
+            n_classes = len(_registry()[name]["classes"])
             if name == "wpbc":
                 shape = (194, 32)
             path = None if name in PACKAGED else _present_file(name)
@@ -282,7 +285,8 @@ def _download(name, source=None, timeout=60.0):
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{name}-") as scratch:
-            fetched, complete = Path(scratch, "fetched"), Path(scratch, "complete.npz")
+            fetched = Path(scratch, "fetched")
+            complete = Path(scratch, "complete.npz")
             address, suffix, target, dropped = _fetch_source(name, source, fetched, timeout)
             remedy = "nothing was saved; name another source, or " + _placing_hint(name)
             X, y = _read_file(fetched, suffix, address, remedy, target, dropped)
@@ -416,7 +420,8 @@ def _framed(fields):
 
 
 def _read_packaged(name, raw):
-    filename, remedy = f"{name}.csv", "reinstall fsnotes"
+    filename = f"{name}.csv"
+    remedy = "reinstall fsnotes"
     where = f"fsnotes/data/{filename}"
     lines = _read_resource(filename).splitlines()
     names = np.array(lines[0].split(",") if lines else [])
@@ -436,7 +441,9 @@ def _read_packaged(name, raw):
     target, _ = _verify(name, X, y, where, remedy)
     if name == "wpbc" and not raw:
         complete = ~np.isnan(X).any(axis=1)
-        X, target, names = X[complete, 1:], target[complete], names[1:]
+        X = X[complete, 1:]
+        target = target[complete]
+        names = names[1:]
     return {
         "data": X,
         "target": target,
@@ -659,7 +666,8 @@ def _fetch_source(name, source, fetched, timeout):
         _fetch(name, page, fetched, timeout)
         try:
             about = json.loads(fetched.read_bytes())["data_set_description"]
-            address, md5 = about["url"], about["md5_checksum"]
+            address = about["url"]
+            md5 = about["md5_checksum"]
         except (ValueError, KeyError, TypeError) as error:
             raise ConnectionError(
                 f"{page} did not answer with the description of a data set ({error!r}); "
@@ -691,7 +699,8 @@ def _fetch(name, address, path, timeout, md5=None):
 
     from tqdm import tqdm
 
-    received, digest = 0, hashlib.md5(usedforsecurity=False)
+    received = 0
+    digest = hashlib.md5(usedforsecurity=False)
     try:
         request = urllib.request.Request(address, headers={"User-Agent": "fsnotes"})
         with urllib.request.urlopen(request, timeout=timeout) as answer, open(path, "wb") as file:

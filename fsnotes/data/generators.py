@@ -1,4 +1,4 @@
-"""Synthetic data: the laws of the papers and the fixed small instances of the tests."""
+"""Synthetic data: the distributions of the papers and the fixed small instances of the tests."""
 
 import numbers
 
@@ -57,7 +57,7 @@ def make_twonorm(n_samples=7400, n_features=20, *, seed=0):
 
 
 def make_cross_planes(n_samples=200, n_features=2, *, noise=0.1, center=0.0, seed=0):
-    """Draw points near two crossing lines, the classic set for twin machines.
+    """Draw points near two crossing lines, the classic set for twin planes.
 
     In the first two features class 1 lies on ``x1 = x0``, class 0 on ``x1 = -x0``, plus normal
     noise, for x0 uniform on an interval of length 2. The lines cross at the origin. With its center
@@ -125,7 +125,7 @@ def make_moments(n_samples=50, n_features=1000, n_informative=10, *, law="printe
     n_informative : int, default=10
         Number of leading columns that carry the label, at least 1.
     law : {"printed", "meant"}, default="printed"
-        Which law to draw from.
+        Which distribution to draw from.
     seed : int or numpy.random.Generator, default=0
         Source of randomness.
 
@@ -138,7 +138,7 @@ def make_moments(n_samples=50, n_features=1000, n_informative=10, *, law="printe
 
     Notes
     -----
-    Under the printed law feature 10 alone errs with probability 1e-23, so one feature suffices
+    As printed, feature 10 alone errs with probability 1e-23, so one feature suffices
     at any bound, which fits neither the 7 to 12 features that the paper selects at the bound 0.9
     nor its test accuracies of 46.78 to 86.67 percent.
 
@@ -146,8 +146,8 @@ def make_moments(n_samples=50, n_features=1000, n_informative=10, *, law="printe
     and variance 1 the largest worst-case accuracy is k / (k + 1), which reaches 0.9 at exactly
     nine features, and a larger bound asks for more features, as the paper reports. It does not
     fully explain the accuracies: a nearest-centroid rule learned from fifty such rows is right
-    about 94 times in 100. This law is a guess, and the paper says nothing of the kind. The toy
-    problem of Weston et al., which the printed law resembles, has means i for i = 1, 2, 3, but
+    about 94 times in 100. This is a guess, and the paper says nothing of the kind. The toy
+    problem of Weston et al., which the printed one resembles, has means i for i = 1, 2, 3, but
     shows each group of informative features in part of the rows only.
 
     References
@@ -236,7 +236,7 @@ def make_wide(
 def make_instance(seed):
     """Draw one of the small instances on which exact optima can be enumerated.
 
-    The fixed instances are seeds 0 to 99; any other seed draws from the same law. An instance
+    The fixed instances are seeds 0 to 99; any other seed draws another. An instance
     has 6 to 12 features and two normal classes that differ in mean, covariance and size (20 to
     80 rows each). The pooled within-class covariance matrix and the correlation matrix of it
     have condition numbers below 50 if the seed is even, above 50 if it is odd.

@@ -263,7 +263,8 @@ def read_lazy(folder, name):
 
 def inflate(record):
     """Undo the compression of one lazy-load record: four bytes of length, perhaps a letter."""
-    size, kind = int.from_bytes(record[:4], "big"), record[4:5]
+    size = int.from_bytes(record[:4], "big")
+    kind = record[4:5]
     if kind == b"Z":
         filters = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
         plain = lzma.decompress(record[5:], lzma.FORMAT_RAW, filters=filters)

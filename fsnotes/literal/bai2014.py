@@ -31,12 +31,14 @@ def twin_svm(A1, A2, c_fit, c_hinge):
     values : tuple of float
         Of (2) and of (3).
     """
-    planes, values = [], []
+    planes = []
+    values = []
     for fitted, others, side, fit, hinge in (
         (A1, A2, -1, c_fit[0], c_hinge[0]),  # (2)
         (A2, A1, 1, c_fit[1], c_hinge[1]),  # (3)
     ):
-        w, b = cp.Variable(fitted.shape[1]), cp.Variable()
+        w = cp.Variable(fitted.shape[1])
+        b = cp.Variable()
         xi = cp.Variable(len(others), nonneg=True)
         objective = cp.sum_squares(w) / 2 + cp.square(b)
         objective += fit * cp.sum_squares(fitted @ w + b) + hinge * cp.sum(xi)
@@ -67,7 +69,8 @@ def l1_twin_svm(A1, A2, c_fit, c_hinge):
     values : tuple of float
         Of (7) and of (8).
     """
-    planes, values = [], []
+    planes = []
+    values = []
     for problem, w, b in _l1_twin_programs(A1, A2, c_fit, c_hinge):
         values.append(simplex(problem))
         planes.append((w.value, float(b.value)))
@@ -186,20 +189,21 @@ def ftsvm(A1, A2, c_fit, c_hinge, sigma, balance, kernel=None, tol=1e-6, sweeps=
     history : list of float
         Of (21) at the solutions of steps 1 and 3, and then of each step 6.
     """
-    prices = c_fit, c_hinge
+    costs = c_fit, c_hinge
 
     def solved(E):
-        planes, _ = l1_twin_svm(*_twin_rows(A1, A2, E, kernel), *prices)
-        history.append(ftsvm_value(A1, A2, E, planes, *prices, sigma, balance, kernel=kernel))
+        planes, _ = l1_twin_svm(*_twin_rows(A1, A2, E, kernel), *costs)
+        history.append(ftsvm_value(A1, A2, E, planes, *costs, sigma, balance, kernel=kernel))
         return planes
 
-    n, history = A1.shape[1], []
+    n = A1.shape[1]
+    history = []
     planes = solved(np.ones(n, dtype=bool))  # step 1
-    scores = ftsvm_scores(A1, A2, planes, *prices, balance, kernel)
+    scores = ftsvm_scores(A1, A2, planes, *costs, balance, kernel)
     E = scores >= (1 - 1e-9) / n  # step 2
     planes = solved(E)  # step 3
     while True:
-        E = greedy_step(A1, A2, E, planes, *prices, sigma, balance, kernel, tol, sweeps)
+        E = greedy_step(A1, A2, E, planes, *costs, sigma, balance, kernel, tol, sweeps)
         planes = solved(E)  # step 6
         if history[-2] - history[-1] <= tol:
             return E, planes, history[-1], history
@@ -285,9 +289,13 @@ def _l1_twin_programs(A1, A2, c_fit, c_hinge):
         (A1, A2, -1, c_fit[0], c_hinge[0]),  # (11)
         (A2, A1, 1, c_fit[1], c_hinge[1]),  # (12)
     ):
-        (m, n), n_others = fitted.shape, others.shape[0]
-        p, q, b = cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True), cp.Variable()
-        t, xi = cp.Variable(m, nonneg=True), cp.Variable(n_others, nonneg=True)
+        (m, n) = fitted.shape
+        n_others = others.shape[0]
+        p = cp.Variable(n, nonneg=True)
+        q = cp.Variable(n, nonneg=True)
+        b = cp.Variable()
+        t = cp.Variable(m, nonneg=True)
+        xi = cp.Variable(n_others, nonneg=True)
         objective = cp.sum(p + q) + fit * cp.sum(fitted @ (p - q) + 2 * t) + fit * m * b
         objective += hinge * cp.sum(xi)
         constraints = [
@@ -310,8 +318,10 @@ def _twin_rows(A1, A2, E, kernel=None):
 def _twin_loss(first, second, planes, c_fit, c_hinge, balance):
     """What (22) and (24) have in common, with the positive part in place of xi."""
     (w1, b1), (w2, b2) = planes
-    fit1, hinge1 = abs(first @ w1 + b1), np.maximum(1 + second @ w1 + b1, 0)
-    fit2, hinge2 = abs(second @ w2 + b2), np.maximum(1 - first @ w2 - b2, 0)
+    fit1 = abs(first @ w1 + b1)
+    hinge1 = np.maximum(1 + second @ w1 + b1, 0)
+    fit2 = abs(second @ w2 + b2)
+    hinge2 = np.maximum(1 - first @ w2 - b2, 0)
     loss1 = c_fit[0] * fit1.sum() + c_hinge[0] * hinge1.sum()
     loss2 = c_fit[1] * fit2.sum() + c_hinge[1] * hinge2.sum()
     return balance * loss1 + (1 - balance) * loss2

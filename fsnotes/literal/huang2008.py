@@ -13,8 +13,8 @@ def sparse_kernel_step(K, y, C, Lambda, C0=0.0, gram=None):
 
     Printed beside ``alpha' Lambda alpha`` is ``alpha' H alpha`` with ``h_ij = y_i y_j k_ij``. As
     ``w = sum alpha_i phi(x_i)`` in (10), ``|w|**2`` is ``alpha' K alpha``, without labels. And
-    printed is C0 as the price of the first of these terms, at 1 for the second; here it is the
-    price of the second, so that 0 is (10).
+    printed is C0 as the weight of the first of these terms, at 1 for the second; here it is the
+    weight of the second, so that 0 is (10).
 
     Solved for ``u = sqrt(Lambda) alpha``, as `zero_norm_step`.
 
@@ -43,7 +43,8 @@ def sparse_kernel_step(K, y, C, Lambda, C0=0.0, gram=None):
     """
     sizes = 1 / np.sqrt(Lambda)
     kept = sizes > 0
-    u, b = cp.Variable(kept.sum()), cp.Variable()
+    u = cp.Variable(kept.sum())
+    b = cp.Variable()
     xi = cp.Variable(len(y), nonneg=True)
     scores = (K[:, kept] * sizes[kept]) @ u + b
     objective = cp.sum_squares(u) + C * cp.sum(xi)
@@ -81,7 +82,8 @@ def zero_norm_step(X, y, C, Lambda):
     """
     sizes = 1 / np.sqrt(Lambda)
     kept = sizes > 0
-    u, b = cp.Variable(kept.sum()), cp.Variable()
+    u = cp.Variable(kept.sum())
+    b = cp.Variable()
     xi = cp.Variable(len(y), nonneg=True)
     scores = (X[:, kept] * sizes[kept]) @ u + b
     value = solve(
@@ -127,7 +129,9 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
     """
     w, b, _ = zero_norm_step(X, y, C, np.ones(X.shape[1]))
     floor = 1e-6 * abs(w).max()
-    w, n_steps, change = np.where(abs(w) > floor, w, 0), 1, np.inf
+    w = np.where(abs(w) > floor, w, 0)
+    n_steps = 1
+    change = np.inf
     while n_steps < most and change > epsilon and w.any():
         with np.errstate(divide="ignore"):
             Lambda = 1 / abs(w) ** 2  # (9)
@@ -137,7 +141,8 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
         if n_features is not None and np.count_nonzero(new) < n_features:
             break
         change = abs(new - w).max() / max(abs(new).max(), floor)
-        w, b = new, offset
+        w = new
+        b = offset
     errors = np.maximum(0, 1 - y * (X @ w + b))
     value = C * errors.sum() + 2 * np.log(np.maximum(abs(w), floor)).sum()
     if n_features is not None:

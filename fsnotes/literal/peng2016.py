@@ -26,7 +26,7 @@ def dso_step(X, Y, weights, C=None, p=1.0, sample_weight=None):
     C : float, optional
         Price of the sum of the squared margin errors; by default no margin is below 1.
     p : float, default=1.0
-        Of the soft margin, where the norm has to be as dear as ``|W|_{2,p}^p`` is.
+        Of the soft margin, where the norm has to cost as much as ``|W|_{2,p}^p`` is.
     sample_weight : ndarray of shape (n_rows,), optional
         Factors of the squared margin errors.
 
@@ -40,7 +40,8 @@ def dso_step(X, Y, weights, C=None, p=1.0, sample_weight=None):
     sizes = np.sqrt(weights)
     kept = sizes > 0
     U = cp.Variable((kept.sum(), Y.shape[1]))
-    objective, xi = cp.sum_squares(U), 0
+    objective = cp.sum_squares(U)
+    xi = 0
     if C is not None:
         errors, xi = squared_errors(Y, sample_weight)
         objective = p / 2 * objective + C * errors
@@ -76,7 +77,8 @@ def dso(X, Y, C=None, sample_weight=None):
         ``|W|_{2,1}``, and with a soft margin ``C sum xi**2``.
     """
     W = cp.Variable((X.shape[1], Y.shape[1]))
-    objective, xi = cp.sum(cp.norm(W, 2, axis=1)), 0
+    objective = cp.sum(cp.norm(W, 2, axis=1))
+    xi = 0
     if C is not None:
         errors, xi = squared_errors(Y, sample_weight)
         objective += C * errors
@@ -123,10 +125,14 @@ def dso_algorithm1(X, Y, p, pivots=None, tol=1e-6, most=1000, floor=0.0):
         ``|W|_{2,p}^p`` after each step over U and each step over E, in turns.
     """
     order, M, N, L = solution_space(X, Y, pivots)
-    (m0, n0), E = M.shape, np.zeros(Y.shape)
+    (m0, n0) = M.shape
+    E = np.zeros(Y.shape)
     e_step = dso_errors(Y, L)
-    P, Q = np.vstack([-M, np.eye(n0)]), np.vstack([N, np.zeros((n0, Y.shape[1]))])
-    Sigma, last, history = np.ones(m0 + n0), np.inf, []
+    P = np.vstack([-M, np.eye(n0)])
+    Q = np.vstack([N, np.zeros((n0, Y.shape[1]))])
+    Sigma = np.ones(m0 + n0)
+    last = np.inf
+    history = []
     for _ in range(most):
         F = np.vstack([L @ E, np.zeros((n0, Y.shape[1]))])
         U = dso_directions(M, N + L @ E, Sigma)
@@ -153,7 +159,8 @@ def squared_errors(Y, sample_weight):
 def solution_space(X, Y, pivots=None):
     """Columns in the order of (7) of Peng and Fan (2016), by Gauss elimination; M, N and L."""
     m, q = X.shape
-    rows, first = np.hstack([X, np.eye(m)]), []
+    rows = np.hstack([X, np.eye(m)])
+    first = []
     for j in range(q) if pivots is None else pivots:
         k = len(first)
         if k == m:
@@ -170,16 +177,20 @@ def solution_space(X, Y, pivots=None):
     if len(first) != rank or (pivots is not None and len(pivots) != rank):
         raise ValueError(f"the rank of X is {rank}: pivots has to name {rank} independent columns")
     rest = [j for j in range(q) if j not in first]
-    M, D = rows[:rank, rest], rows[:rank, q:]
+    M = rows[:rank, rest]
+    D = rows[:rank, q:]
     L = D @ X @ np.linalg.pinv(X)
     return first + rest, M, L @ Y, L
 
 
 def dso_directions(M, K, Sigma):
     """(12) of Peng and Fan (2016), solved for the rows of W times Sigma, where it is not 0."""
-    m0, free = len(M), Sigma == 0
-    columns, W = np.hstack([np.eye(m0), M]), np.zeros((len(Sigma), K.shape[1]))
-    live, loose = columns[:, ~free] / Sigma[~free], columns[:, free]
+    m0 = len(M)
+    free = Sigma == 0
+    columns = np.hstack([np.eye(m0), M])
+    W = np.zeros((len(Sigma), K.shape[1]))
+    live = columns[:, ~free] / Sigma[~free]
+    loose = columns[:, free]
     left = np.eye(m0) - loose @ np.linalg.pinv(loose)
     Z = np.linalg.lstsq(left @ live, left @ K)[0]
     W[~free], W[free] = Z / Sigma[~free, None], np.linalg.pinv(loose) @ (K - live @ Z)
@@ -189,16 +200,21 @@ def dso_directions(M, K, Sigma):
 def dso_errors(Y, L):
     """The step over E of Peng and Fan (2016), as a function of H and the diagonal of Lambda."""
     shape = len(L), Y.shape[1]
-    H, scales, prices = cp.Parameter(shape), cp.Parameter(shape), cp.Parameter(shape)
-    E, Z = cp.Variable(Y.shape), cp.Variable(shape)
+    H = cp.Parameter(shape)
+    scales = cp.Parameter(shape)
+    penalties = cp.Parameter(shape)
+    E = cp.Variable(Y.shape)
+    Z = cp.Variable(shape)
     problem = cp.Problem(
-        cp.Minimize(cp.sum_squares(cp.multiply(prices, Z))),
+        cp.Minimize(cp.sum_squares(cp.multiply(penalties, Z))),
         [L @ E + H == cp.multiply(scales, Z), cp.multiply(Y, E) >= 0],
     )
 
     def solved(now, Lambda):
-        free, whole = Lambda == 0, np.ones(shape)
-        H.value, prices.value = now, ~free[:, None] * whole
+        free = Lambda == 0
+        whole = np.ones(shape)
+        H.value = now
+        penalties.value = ~free[:, None] * whole
         scales.value = 1 / np.where(free, 1, Lambda)[:, None] * whole
         settle(problem)
         return E.value

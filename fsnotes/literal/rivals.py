@@ -27,7 +27,9 @@ def fsv_step(X, y, C, costs):
     value : float
         ``C sum xi + costs'|w|``.
     """
-    w, size, b = cp.Variable(X.shape[1]), cp.Variable(X.shape[1]), cp.Variable()
+    w = cp.Variable(X.shape[1])
+    size = cp.Variable(X.shape[1])
+    b = cp.Variable()
     xi = cp.Variable(len(y), nonneg=True)
     constraints = [cp.multiply(y, X @ w + b) >= 1 - xi, -size <= w, w <= size]
     value = solve_linear(cp.Minimize(C * cp.sum(xi) + costs @ size), constraints)
@@ -83,7 +85,8 @@ def fsv(X, y, C, alpha, start, n_features=None, epsilon=1e-9, most=500):
         few = n_features is not None and np.count_nonzero(new) < n_features
         if value >= before - epsilon * before or few:
             break
-        w, b = new, offset
+        w = new
+        b = offset
     errors = np.maximum(0, 1 - y * (X @ w + b))
     value = C * errors.sum() + np.sum(1 - np.exp(-alpha * abs(w)))
     return largest(w, n_features), b, float(value), n_steps
@@ -112,7 +115,9 @@ def arom_step(X, y, C, sizes, norm):
         ``C sum xi + |u|_2^2``, or ``|u|_1``.
     """
     kept = sizes > 0
-    u, size, b = cp.Variable(kept.sum()), cp.Variable(kept.sum()), cp.Variable()
+    u = cp.Variable(kept.sum())
+    size = cp.Variable(kept.sum())
+    b = cp.Variable()
     xi = cp.Variable(len(y), nonneg=True)
     constraints = [cp.multiply(y, (X[:, kept] * sizes[kept]) @ u + b) >= 1 - xi]
     if norm == 2:
@@ -160,7 +165,9 @@ def arom(X, y, C, norm, n_features=None, epsilon=1e-6, most=500):
     """
     w, b, _ = arom_step(X, y, C, np.ones(X.shape[1]), norm)
     floor = 1e-6 * abs(w).max()
-    w, n_steps, change = np.where(abs(w) > floor, w, 0), 1, np.inf
+    w = np.where(abs(w) > floor, w, 0)
+    n_steps = 1
+    change = np.inf
     while n_steps < most and change > epsilon and w.any():
         u, offset, _ = arom_step(X, y, C, abs(w), norm)
         new = abs(w) * u
@@ -169,7 +176,8 @@ def arom(X, y, C, norm, n_features=None, epsilon=1e-6, most=500):
         if n_features is not None and np.count_nonzero(new) < n_features:
             break
         change = abs(new - w).max() / max(abs(new).max(), floor)
-        w, b = new, offset
+        w = new
+        b = offset
     errors = np.maximum(0, 1 - y * (X @ w + b))
     logs = np.log(np.maximum(abs(w), floor)) if floor > 0 else np.zeros(1)
     value = C * errors.sum() + norm * logs.sum()

@@ -30,7 +30,7 @@ def settle(problem):
 
 
 def solve_linear(objective, constraints):
-    """By the simplex method: interior points lose digits where the errors are dear."""
+    """By the simplex method: interior points lose digits where errors cost much."""
     return simplex(cp.Problem(objective, constraints))
 
 

@@ -24,7 +24,8 @@ def fsmempm(mu1, mu2, S1, S2, alpha, beta):
         ``|w|_1``.
     """
     u, v = cp.Variable(len(mu1), nonneg=True), cp.Variable(len(mu1), nonneg=True)
-    w, b = u - v, cp.Variable()
+    w = u - v
+    b = cp.Variable()
     kappa1, kappa2 = np.sqrt([alpha / (1 - alpha), beta / (1 - beta)])
     margin1, margin2 = w @ mu1 - b, b - w @ mu2
     constraints = [
@@ -101,7 +102,9 @@ def algorithm1(mu1, mu2, S1, S2, theta, criterion, steps=10, epsilon=0.01):
     """
     best = None
     for step in range(steps):
-        alpha, low, high = step / steps, 0.0, 1.0
+        alpha = step / steps
+        low = 0.0
+        high = 1.0
         while high - low > epsilon:
             beta = (low + high) / 2
             try:
@@ -135,9 +138,11 @@ def l1svm(x, y, C):
         Of the boundary ``w'x = b``.
     value : float
     """
-    n_x, n_y = len(x), len(y)
+    n_x = len(x)
+    n_y = len(y)
     u, v = cp.Variable(x.shape[1], nonneg=True), cp.Variable(x.shape[1], nonneg=True)
-    b, xi = cp.Variable(), cp.Variable(n_x + n_y, nonneg=True)
+    b = cp.Variable()
+    xi = cp.Variable(n_x + n_y, nonneg=True)
     objective = cp.sum(u + v) + C * cp.sum(xi) / (n_x + n_y)
     constraints = [
         x @ (u - v) - b >= 1 - xi[:n_x],

@@ -50,7 +50,8 @@ def l1mpm(mu1, mu2, S1, S2, delta, normalization="margin"):
     value : float
         ``|w|_1``.
     """
-    w, b = cp.Variable(len(mu1)), cp.Variable()
+    w = cp.Variable(len(mu1))
+    b = cp.Variable()
     kappa = np.sqrt(delta / (1 - delta))
     margin1, margin2 = w @ mu1 - b, b - w @ mu2
     constraints = [
@@ -97,12 +98,16 @@ def l0mpm(mu1, mu2, S1, S2, delta, alpha, start, epsilon=1e-9, most=500):
     """
     root1, root2 = root_of(S1), root_of(S2)
     kappa = np.sqrt(delta / (1 - delta))
-    now, offset, value = start, None, np.sum(1 - np.exp(-alpha * abs(start)))
+    now = start
+    offset = None
+    value = np.sum(1 - np.exp(-alpha * abs(start)))
     n_steps = 0
     while n_steps < most:
         n_steps += 1
         v = alpha * np.sign(now) * (1 - np.exp(-alpha * abs(now)))
-        w, t, b = cp.Variable(len(mu1)), cp.Variable(len(mu1)), cp.Variable()
+        w = cp.Variable(len(mu1))
+        t = cp.Variable(len(mu1))
+        b = cp.Variable()
         margin1, margin2 = w @ mu1 - b, b - w @ mu2
         constraints = [
             margin1 >= kappa * cp.norm(root1 @ w),
@@ -113,8 +118,10 @@ def l0mpm(mu1, mu2, S1, S2, delta, alpha, start, epsilon=1e-9, most=500):
             w <= t,
         ]
         solve(cp.Minimize(alpha * cp.sum(t) - v @ w), constraints)
-        now, offset = w.value, float(b.value)
-        before, value = value, np.sum(1 - np.exp(-alpha * abs(now)))
+        now = w.value
+        offset = float(b.value)
+        before = value
+        value = np.sum(1 - np.exp(-alpha * abs(now)))
         if value >= before - epsilon:
             break
     return now, offset, float(value), n_steps

@@ -57,7 +57,8 @@ def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids
 
     Examples
     --------
-    >>> from fsnotes import explore, plots
+    >>> from fsnotes.notebook import plots
+    >>> from fsnotes.notebook.explore import explore
     >>> def draw(n):
     ...     fig, ax = plots.figure()
     ...     ax.plot([0, n], [0, n**2])
@@ -65,7 +66,7 @@ def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids
     ...     return fig
     >>> def describe(n):
     ...     return f"The square of {n} is {n**2}."
-    >>> explore.explore(draw, alt=describe, n=range(1, 21))
+    >>> explore(draw, alt=describe, n=range(1, 21))
     Explorer(n=1)
     """
     for role, function in (("draw", draw), ("alt", alt)):
@@ -210,7 +211,8 @@ class Dial:
     def is_geometric(self):
         if not self.is_number or self.values[0] <= 0:
             return False
-        steps, factors = np.diff(self.values), np.diff(np.log(self.values))
+        steps = np.diff(self.values)
+        factors = np.diff(np.log(self.values))
         unevenness = factors.max() / factors.min()
         return unevenness < 1.5 and 1.001 * unevenness < steps.max() / steps.min()
 
@@ -299,7 +301,8 @@ def _grid(name, grid):
     kinds = {type(value) for value in values}
     if kinds == {int, float}:
         values = [float(value) for value in values]
-    are_strings, are_numbers = kinds == {str}, bool(kinds) and kinds <= {int, float}
+    are_strings = kinds == {str}
+    are_numbers = bool(kinds) and kinds <= {int, float}
     if are_strings:
         is_fine = len(set(values)) == len(values)
     else:
@@ -342,10 +345,12 @@ def _page(dials, pictures, first):
     data = json.dumps({"src": frames, "alt": [p.alt for p in pictures], "values": texts})
     data = data.replace("<", "\\u003c")
     name = "fsn-" + hashlib.sha256((data + repr(dials)).encode()).hexdigest()[:10]
-    controls, shown = [], []
+    controls = []
+    shown = []
     for dial, written in zip(dials, texts, strict=True):
         index = dial.values.index(dial.start)
-        label, value = html.escape(dial.label), html.escape(written[index])
+        label = html.escape(dial.label)
+        value = html.escape(written[index])
         shown.append(f"{label} = <span>{value}</span>")
         controls.append(
             f'<div class="fsn-control"><label for="{name}-{dial.name}">{label}</label>'
