@@ -11,9 +11,9 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.harness import Comparison
 from fsnotes import AROM, FSV, SVMRanking, ZeroNormSVM, literal, load, make_wide
-from fsnotes.core.reweighting import Rows
-from fsnotes.em.zero_norm import Unpenalized
+from fsnotes.em.refit import Unpenalized
 from fsnotes.errors import SelectionWarning
+from fsnotes.solvers.hinge import HingeData
 
 C = 10.0  # at which some features are left on every set
 
@@ -160,7 +160,7 @@ PEERS = {
 
 def quality(Z, signs, chosen):
     """Number of features plus C times the least sum of hinge losses on them."""
-    rows = Rows(Z, signs, np.ones(len(signs)))
+    rows = HingeData(Z, signs, np.ones(len(signs)))
     weights = Unpenalized(rows).chain().solve(np.sort(chosen))
     return len(chosen) + C * rows.least_hinge(weights)
 

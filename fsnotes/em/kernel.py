@@ -1,6 +1,7 @@
 """The zero-norm support vector machine in the columns of a kernel matrix: few points."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -9,12 +10,14 @@ from tqdm import tqdm
 
 from fsnotes.core.estimator import solved
 from fsnotes.core.kernels import BasisClassifier
-from fsnotes.core.reweighting import NOTHING_GAINS, Reweighted, Rows, Run, descending
+from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.core.rows import counted, first_of_equals
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
-from fsnotes.em.zero_norm import Candidate, Unpenalized
+from fsnotes.em.refit import Candidate, Unpenalized
+from fsnotes.em.zero_norm import ZeroNorm
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
-from fsnotes.solvers.hinge import LARGEST_C
+from fsnotes.solvers.hinge import LARGEST_C, HingeData
+from fsnotes.solvers.hinge_programs import nothing_gains
 from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["SparseKernelSVM"]
@@ -198,14 +201,14 @@ class SparseKernelSVM(BasisClassifier):
         kept = first_of_equals(values.T)
         candidates, values = candidates[kept], values[:, kept]
         self.basis_ = data.numbers[candidates]
-        rows = Rows(values, np.where(data.positive, 1.0, -1.0), data.weights)
+        rows = HingeData(values, np.where(data.positive, 1.0, -1.0), data.weights)
         gram = values[candidates]
         self._check_values(values, gram)
         root = root_of(gram, self.kernel) if self.C0 > 0 else None
         run = self._run(rows, root)
         self.n_iter_ = len(run.visited)
         end = run.visited[-1][1]
-        gap = run.largest_gap
+        gap = run.solver.largest_gap
         weights, refit_gap = self._refitted(run, gram, end) if self.refit else (end, 0.0)
         offset = rows.offset(weights)
         chosen = np.flatnonzero(weights)
@@ -242,12 +245,13 @@ class SparseKernelSVM(BasisClassifier):
         with tqdm(
             total=len(prices) + 1, desc="SparseKernelSVM", unit="stage", disable=not self.progress
         ) as bar:
-            run = KernelRun(rows, float(self.p), root=root, C0=float(self.C0), bar=bar)
+            solver = SoftMargins(rows) if root is None else TwoNormMargins(rows, root, self.C0)
+            run = KernelRun(rows, solver, partial(Combined, p=self.p), bar)
             prices = run.begin(prices)
             if self.p == 2:
-                run.result = solved(run.margin.objective)
+                run.finish(solved(solver.last.objective))
             else:
-                run.result = run.go_on(prices, self.tol, self.max_iter)
+                run.descend(prices, self.tol, self.max_iter)
             bar.update(bar.total - bar.n)
         run.warn_of_end(self.tol, self.max_iter)
         return run
@@ -265,13 +269,13 @@ class SparseKernelSVM(BasisClassifier):
             return end, 0.0
         machines, bound = [], 0.0
         try:
-            weights, bound = run.unpriced(chosen, gram[np.ix_(chosen, chosen)], self.C)
+            weights, bound = self._least_norm(run, chosen, gram[np.ix_(chosen, chosen)])
             machines.append(weights)
         except SubproblemError as error:
             if self.C0 > 0:
                 raise SubproblemError(f"of the refit: {error}; or refit=False") from error
         if self.C0 == 0:
-            weights, bound = run.least_loss(chosen, self.C)
+            weights, bound = self._least_loss(run, chosen)
             machines.append(weights)
         values = [self._value(run, weights) for weights in machines]
         most = min(min(values) * (1 + AS_GOOD), self._value(run, end) * (1 + ROUNDED))
@@ -284,8 +288,45 @@ class SparseKernelSVM(BasisClassifier):
 
     def _value(self, run, weights):
         """The objective, with the best offset."""
-        square = self.C0 * run.square(weights)
-        return float(np.count_nonzero(weights) + square + self.C * run.rows.least_hinge(weights))
+        penalty = np.count_nonzero(weights) + self.C * run.data.least_hinge(weights)
+        return float(penalty + (self.C0 * run.solver.square(weights) if self.C0 > 0 else 0))
+
+    def _least_norm(self, run, chosen, gram):
+        """Return weights of least ``C0 alpha' K alpha + C * hinge losses`` on the chosen points.
+
+        And a value that none gets below. Of several, as where the two-norm has no penalty, they
+        are those of the least norm. Of a kernel that has none, eigenvalues below zero count by
+        their size.
+        """
+        data = run.data
+        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+        sizes = abs(values)
+        real = sizes > REAL * sizes.max()
+        turn = vectors[:, real] / np.sqrt(sizes[real])
+        columns = data.Z[:, chosen] @ turn
+        largest = (columns**2).sum(axis=1).max()
+        C = self.C / self.C0 if self.C0 > 0 else HARD / (largest * data.sample_weight.max())
+        program = SoftMargin(columns, data.signs, data.sample_weight)
+        solution = run.solver.count(program.solve(np.ones(columns.shape[1]), C))
+        weights = np.zeros(data.n_features)
+        weights[chosen] = turn @ solution.weights
+        large = abs(weights) > ZERO * abs(weights).max(initial=0)
+        bound = self.C0 * solution.objective * (1 - solution.duality_gap)
+        return np.where(large, weights, 0), bound
+
+    def _least_loss(self, run, chosen):
+        """Return weights of least hinge loss on the chosen points, and C times a bound of it."""
+        data, counts = run.data, run.counts
+        unit = data.sample_weight.max()
+        data = HingeData(data.Z[:, chosen], data.signs, data.sample_weight / unit)
+        program = Unpenalized(data)
+        chain = program.chain()
+        weights = np.zeros(run.data.n_features)
+        weights[chosen] = chain.solve(np.arange(len(chosen)))
+        for kind, count in program.counts.items():
+            counts[kind] = counts.get(kind, 0) + count
+        candidate = Candidate(data, self.C * unit, weights[chosen])
+        return weights, self.C * unit * chain.bound(candidate)
 
     def _warn_of_gap(self, gap):
         warn(
@@ -296,8 +337,11 @@ class SparseKernelSVM(BasisClassifier):
         )
 
     def _warn_of_size(self, rows, found, most):
-        if found == 0 and rows.tell_nothing():
-            words = f"no point is selected: {NOTHING_GAINS}; pass another kernel or gamma"
+        if found == 0 and nothing_gains(rows):
+            words = (
+                "no point is selected: no weights, at any C, have smaller hinge losses than none; "
+                "pass another kernel or gamma"
+            )
         elif found == 0:
             remedies = ["a larger C"] if self.C < LARGEST_C else []
             remedies += ['start="large_C"'] if self.start == "identity" else []
@@ -362,103 +406,77 @@ def root_of(gram, kernel):
     return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
 
 
-@dataclass
 class KernelRun(Run):
-    """A sequence of machines, with a two-norm beside the penalty.
+    """A run that shows its stages, and the number of points left, in a progress bar."""
 
-    Attributes
-    ----------
-    root : ndarray, optional
-        R with ``R'R`` the kernel's matrix of the candidates, if the two-norm has a price.
-    C0 : float
-        The price of ``|R alpha|**2``.
-    bar : object
-        The progress bar.
-    """
-
-    root: np.ndarray | None = None
-    C0: float = 0.0
-    bar: object = field(default=None, repr=False)
-
-    def square(self, weights):
-        """``alpha' K alpha``, which is not asked for where it has no price."""
-        if self.root is None:
-            return 0.0
-        live = np.flatnonzero(weights)
-        return float(((self.root[:, live] @ weights[live]) ** 2).sum())
-
-    def first(self, C):
-        # with the two-norm a weight is no plain sum over rows
-        return super().first(C) if self.root is None else self.solve(np.ones(len(self.root)), C)
-
-    def solve(self, sizes, C):
-        """Least ``|u|**2 + C0 alpha' K alpha + C * hinge losses`` for ``alpha = sizes * u``."""
-        if self.root is None:
-            weights = super().solve(sizes, C)
-        else:
-            # with I + C0 (sizes K sizes) = L L', both squares are one, of v = L' u
-            live = np.flatnonzero(sizes)
-            part = self.root[:, live] * sizes[live]
-            matrix = self.C0 * (part.T @ part)
-            matrix[np.diag_indices_from(matrix)] += 1
-            try:
-                lower = cholesky(matrix, lower=True)
-            except LinAlgError as error:
-                raise SubproblemError(
-                    f"C0={self.C0:g} times the two-norm of the kernel is so large that the penalty "
-                    "on points is lost in rounding; pass a smaller C0, or divide the kernel"
-                ) from error
-            columns = solve_triangular(lower, (self.rows.Z[:, live] * sizes[live]).T, lower=True).T
-            program = SoftMargin(columns, self.rows.signs, self.rows.shares)
-            self.margin = self.count(program.solve(np.ones(len(live)), C, start=self.margin))
-            turned = solve_triangular(lower, self.margin.weights, lower=True, trans="T")
-            weights = np.zeros(len(sizes))
-            weights[live] = sizes[live] * turned
-        if self.bar is not None:
-            self.bar.set_postfix(points=int(np.count_nonzero(self.floored(weights))))
-        return weights
+    def __init__(self, data, solver, kind, bar):
+        super().__init__(data, solver, kind)
+        self.bar = bar
 
     def problem(self, C):
         self.bar.update()
-        return Combined(self, C)
+        return super().problem(C)
 
-    def unpriced(self, chosen, gram, C):
-        """Weights of least ``C0 alpha' K alpha + C * hinge losses`` on the chosen points.
-
-        And a value that none gets below.
-
-        Of several, as where the two-norm has no price, those of the least norm. Of a kernel that
-        has none, eigenvalues below zero count by their size.
-        """
-        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-        sizes = abs(values)
-        real = sizes > REAL * sizes.max()
-        turn = vectors[:, real] / np.sqrt(sizes[real])
-        columns = self.rows.Z[:, chosen] @ turn
-        largest = (columns**2).sum(axis=1).max()
-        price = C / self.C0 if self.C0 > 0 else HARD / (largest * self.rows.shares.max())
-        program = SoftMargin(columns, self.rows.signs, self.rows.shares)
-        margin = self.count(program.solve(np.ones(columns.shape[1]), price))
-        weights = np.zeros(self.rows.n_features)
-        weights[chosen] = turn @ margin.weights
-        large = abs(weights) > ZERO * abs(weights).max(initial=0)
-        return np.where(large, weights, 0), self.C0 * margin.objective * (1 - margin.duality_gap)
-
-    def least_loss(self, chosen, C):
-        """Weights of least hinge losses on the chosen points, and C times a bound of these."""
-        unit = self.rows.shares.max()
-        rows = Rows(self.rows.Z[:, chosen], self.rows.signs, self.rows.shares / unit)
-        program = Unpenalized(rows)
-        chain = program.chain()
-        weights = np.zeros(self.rows.n_features)
-        weights[chosen] = chain.solve(np.arange(len(chosen)))
-        for kind, count in program.counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + count
-        return weights, C * unit * chain.bound(Candidate(rows, C * unit, weights[chosen]))
+    def _collect(self, step, weights):
+        super()._collect(step, weights)
+        self.bar.set_postfix(points=step.n_selected)
 
 
-class Combined(Reweighted):
-    """`Reweighted`, and ``C0 alpha' K alpha``."""
+class TwoNormMargins(SoftMargins):
+    """Soft-margin programs as `SoftMargins`, with the two-norm of the kernel in what is minimised.
+
+    Parameters
+    ----------
+    data : HingeData
+        The columns are those of the kernel matrix.
+    root : ndarray
+        R with ``R'R`` the kernel's matrix of the candidates.
+    C0 : float
+        The penalty of ``|R alpha|**2``.
+    """
+
+    def __init__(self, data, root, C0):
+        super().__init__(data)
+        self.root = root
+        self.C0 = float(C0)
+
+    def first(self, C):
+        """Return the weights for equal penalties, which here are no plain sums over rows."""
+        return self.solve(np.ones(len(self.root)), C).weights
+
+    def square(self, weights):
+        """Return ``alpha' K alpha``."""
+        live = np.flatnonzero(weights)
+        return float(((self.root[:, live] @ weights[live]) ** 2).sum())
+
+    def solve(self, sizes, C):
+        """Minimise ``|u|**2 + C0 alpha' K alpha + C * hinge losses`` for ``alpha = sizes * u``."""
+        # With I + C0 (sizes K sizes) = L L', both squares are one, of v = L' u.
+        live = np.flatnonzero(sizes)
+        part = self.root[:, live] * sizes[live]
+        matrix = self.C0 * (part.T @ part)
+        matrix[np.diag_indices_from(matrix)] += 1
+        try:
+            lower = cholesky(matrix, lower=True)
+        except LinAlgError as error:
+            raise SubproblemError(
+                f"C0={self.C0:g} times the two-norm of the kernel is so large that the penalty "
+                "on points is lost in rounding; pass a smaller C0, or divide the kernel"
+            ) from error
+        columns = solve_triangular(lower, (self.data.Z[:, live] * sizes[live]).T, lower=True).T
+        program = SoftMargin(columns, self.data.signs, self.data.sample_weight)
+        solution = self.count(program.solve(np.ones(len(live)), C, start=self.last))
+        turned = solve_triangular(lower, solution.weights, lower=True, trans="T")
+        weights = np.zeros(len(sizes))
+        weights[live] = sizes[live] * turned
+        return replace(solution, weights=weights)
+
+
+class Combined(ZeroNorm):
+    """`ZeroNorm`, and ``C0 alpha' K alpha`` where the solver minimises it, too."""
 
     def penalties(self, weights):
-        return np.append(super().penalties(weights), self.run.C0 * self.run.square(weights))
+        penalties = super().penalties(weights)
+        if isinstance(self.solver, TwoNormMargins):
+            penalties = np.append(penalties, self.solver.C0 * self.solver.square(weights))
+        return penalties

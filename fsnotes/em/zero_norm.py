@@ -1,6 +1,7 @@
 """Hierarchical Bayes EM: the zero-norm support vector machine by reweighted ridge penalties."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.optimize import linprog
@@ -8,29 +9,56 @@ from scipy.optimize import linprog
 from fsnotes.core.estimator import solved
 from fsnotes.core.reweighting import (
     HALVES,
-    NO_LESS,
-    NOTHING_GAINS,
-    REFIT_OFF,
-    Rows,
+    Reweighted,
     Run,
+    SoftMargins,
     descending,
     heaviest,
+    logarithms,
 )
 from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.em.refit import NO_LESS, SAME, Candidate, Unpenalized
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
-from fsnotes.solvers.hinge import LARGEST_C, DualModel, balanced
+from fsnotes.solvers.hinge import LARGEST_C, HingeData, balance
+from fsnotes.solvers.hinge_programs import nothing_gains
 
 __all__ = ["ZeroNormSVM"]
 
 BELOW = (1 / 2, 1 / 4)  # times C, where the search for a support goes on
 SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal penalties search
-NEARLY = 0.99  # a margin that is lengthened to 1
-HARD = 1e8  # a price of errors that allows none, where there need be none
-REFINEMENTS = 3  # of multipliers, where weights are large
-EXCHANGED = 5  # features tried in the place of one
 GAP = 1e-6  # relative duality gap of an answer that counts as verified
-SAME = 1e-9  # of a row's loss, a difference that may be rounding
+
+
+class ZeroNorm(Reweighted):
+    """What the steps descend, ``C * hinge losses + (2 / p) sum |w_i|**p``, and their tangents.
+
+    With ``p = 0`` the penalty is ``2 sum log |w_i|``. The steps are (7)-(9) of the paper.
+
+    - Update (9): ``Lambda = diag(1 / |w_i|**(2 - p))``, from the last weights, which is (5) for
+      ``p = 0`` and Proposition 3 for any p. The method `tangent` returns ``Lambda**(-1/2)``, so
+      that nothing is divided by zero.
+    - Step (7): minimise ``C sum_i xi_i + w' Lambda w`` over w and b, under (8), the definition of
+      the hinge losses xi. With ``w = Lambda**(-1/2) u`` it is the usual support vector machine,
+      ``C sum_i xi_i + u'u``, on columns multiplied by `tangent`; `minimize` solves it.
+
+    Since the logarithm, and any power p < 2, is concave as a function of the square, ``w' Lambda
+    w`` lies above the penalty, up to a constant, and touches it at the last weights.
+    """
+
+    def __init__(self, data, solver, C, floor, least=0, *, p=0.0):
+        super().__init__(data, solver, C, floor, least)
+        self.p = p
+
+    def penalties(self, weights):
+        """Return the penalty of each weight."""
+        if self.p > 0:
+            return 2 / self.p * abs(weights) ** self.p
+        return 2 * logarithms(weights, self.floor)
+
+    def tangent(self, weights):
+        """Return ``Lambda**(-1/2)`` of update (9)."""
+        return abs(weights) ** (1 - self.p / 2)
 
 
 class ZeroNormSVM(RowClassifier):
@@ -169,7 +197,7 @@ class ZeroNormSVM(RowClassifier):
         X, positive, weights = merged(X, positive, weights)
         used, _, center = self._prepared(X, positive, weights)
         center = center[used]
-        rows = Rows.measured(X, positive, weights, used, center, self.scale_[used])
+        rows = HingeData.in_units(X, positive, weights, used, center, self.scale_[used])
         main, runs = self._runs(rows)
         self.n_iter_ = main.end
         program = Unpenalized(rows)
@@ -184,50 +212,52 @@ class ZeroNormSVM(RowClassifier):
 
     # ------------------------------------------------------------ runs
 
-    def _runs(self, rows):
-        """The run that ends at C, and all whose supports are compared."""
-        if rows.n_features == 0:
-            nothing = Run(rows, self.p, self._least(rows))
-            nothing.result = solved(self.C * rows.hinge_of_nothing())
-            return nothing, [nothing]
-        if self.p in (2, np.inf):
-            main = self._one_machine(rows)
+    def _new_run(self, data):
+        return Run(data, SoftMargins(data), partial(ZeroNorm, p=self.p), self._least(data))
+
+    def _runs(self, data):
+        """Return the run that ends at C, and all whose supports are compared."""
+        if self.p in (2, np.inf) or not data.n_features:
+            main = self._one_step(data)
             return main, [main]
-        below = [self.C / 2**k for k in range(1, HALVES + 1)]
-        # a power of 1 or more is convex: stages would only drop weights that are wanted again
+        lower = [self.C / 2**k for k in range(1, HALVES + 1)] if self.n_features else []
+        # A power of 1 or more is convex: stages would only drop weights that are wanted again.
         if self.start == "large_C" and self.p < 1:
-            main = self._run(rows, descending(self.C) + below * (self.n_features is not None))
+            main = self._run(data, descending(self.C) + lower)
             if self.refit and self.n_features is None:
-                main.go_on([m * self.C for m in BELOW], self.tol, self.max_iter)
+                main.explore([m * self.C for m in BELOW], self.tol, self.max_iter)
             return main, [main]
-        lowered = self.start == "large_C" and self.n_features is not None
-        main = self._run(rows, [self.C] + below * lowered)
-        others = SEARCH if self.refit else ()
-        return main, [main] + [self._run(rows, [m * self.C], aside=True) for m in others]
+        main = self._run(data, [self.C] + (lower if self.start == "large_C" else []))
+        others = []
+        if self.refit:
+            for m in SEARCH:
+                others.append(self._new_run(data))
+                others[-1].descend(others[-1].begin([m * self.C]), self.tol, self.max_iter)
+        return main, [main, *others]
 
-    def _least(self, rows):
-        return 0 if self.n_features is None else min(int(self.n_features), rows.n_features)
+    def _least(self, data):
+        return 0 if self.n_features is None else min(int(self.n_features), data.n_features)
 
-    def _one_machine(self, rows):
-        run = Run(rows, self.p, self._least(rows))
-        if self.p == 2:
+    def _one_step(self, data):
+        """Return a run of one convex program, or without features of none."""
+        run = self._new_run(data)
+        if not data.n_features:
+            run.finish(solved(self.C * data.hinge_of_nothing()))
+        elif self.p == 2:
             run.begin([self.C])
-            run.result = solved(run.margin.objective, duality_gap=float(run.margin.duality_gap))
+            solution = run.solver.last
+            run.finish(solved(solution.objective, duality_gap=float(solution.duality_gap)))
         else:
-            weights, objective, gap = flattest(rows, self.C)
+            weights, objective, gap = flattest(data, self.C)
             run.visited.append((self.C, weights))
-            run.result = solved(objective, duality_gap=gap)
-        run.end = 1
+            run.finish(solved(objective, duality_gap=gap))
         return run
 
-    def _run(self, rows, prices, aside=False):
-        """Steps through these prices of errors; a run aside only looks for supports."""
-        run = Run(rows, self.p, self._least(rows))
-        prices = run.begin(prices)
-        run.result = run.go_on(prices, self.tol, self.max_iter)
-        run.end = len(run.visited)
-        if not aside:
-            run.warn_of_end(self.tol, self.max_iter)
+    def _run(self, data, Cs):
+        """Return the run of steps at these C, with a warning where they do not converge."""
+        run = self._new_run(data)
+        run.descend(run.begin(Cs), self.tol, self.max_iter)
+        run.warn_of_end(self.tol, self.max_iter)
         return run
 
     # ------------------------------------------------------------ what is returned
@@ -310,8 +340,10 @@ class ZeroNormSVM(RowClassifier):
         return weights, rows.offset(weights)
 
     def _warn_of_collapse(self, rows, what):
-        if rows.tell_nothing():
-            words = f"no feature is selected: {NOTHING_GAINS}"
+        if nothing_gains(rows):
+            words = (
+                "no feature is selected: no weights, at any C, have smaller hinge losses than none"
+            )
         else:
             remedies = ["a larger C"] if self.C < LARGEST_C else []
             remedies += ['start="large_C"'] if self.start == "identity" else []
@@ -337,10 +369,10 @@ class ZeroNormSVM(RowClassifier):
     def _warn_of_fewer(self, rows, found, before_refit):
         if self.n_features > rows.n_features == found:
             why = f"only {found} vary"
-        elif rows.tell_nothing():
-            why = NOTHING_GAINS
+        elif nothing_gains(rows):
+            why = "no weights, at any C, have smaller hinge losses than none"
         elif before_refit > found:
-            why = f"the refit has a weight for {found} of them, and {REFIT_OFF} for {before_refit}"
+            why = f"the refit has a weight for {found} of them, and refit=False for {before_refit}"
         else:
             why = f"only {found} have a weight in the machines on the way"
         warn(
@@ -360,7 +392,7 @@ def flattest(rows, C):
     N, n = rows.Z.shape
     signed = rows.Z * rows.signs[:, None]
     # weights are t - d with d from 0 to 2 t, so that half of their bounds are the variables'
-    costs = np.concatenate([np.zeros(n), [1, 0], C * rows.shares])
+    costs = np.concatenate([np.zeros(n), [1, 0], C * rows.sample_weight])
     margins = np.hstack([signed, -signed.sum(axis=1)[:, None], -rows.signs[:, None], -np.eye(N)])
     widths = np.hstack([np.eye(n), np.full((n, 1), -2.0), np.zeros((n, N + 1))])
     limits = np.append(-np.ones(N), np.zeros(n))
@@ -370,8 +402,8 @@ def flattest(rows, C):
         raise SubproblemError(f"the linear program was not solved: {found.message}")
     weights = found.x[n] - found.x[:n]
     objective = abs(weights).max() + C * rows.least_hinge(weights)
-    multipliers = np.clip(-found.ineqlin.marginals[:N], 0, C * rows.shares)
-    multipliers = balanced(multipliers, rows.signs)
+    multipliers = np.clip(-found.ineqlin.marginals[:N], 0, C * rows.sample_weight)
+    multipliers = balance(multipliers, rows.signs)
     bound = multipliers.sum() / max(1.0, abs(multipliers @ signed).sum())
     gap = max(0.0, float(1 - bound / objective))
     if gap > GAP:
@@ -380,183 +412,3 @@ def flattest(rows, C):
             "pass a smaller C, or scale=True"
         )
     return weights, float(objective), gap
-
-
-class Candidate:
-    """A machine, its best offset, and the number of features plus C times the hinge losses."""
-
-    def __init__(self, rows, C, weights):
-        self.rows, self.C, self.weights = rows, C, weights
-        self.size = int(np.count_nonzero(weights))
-        self.offset = rows.offset(weights)
-        self.hinge = rows.hinge(weights, self.offset)
-        self.objective = self.size + C * self.hinge
-
-    def pays_from(self):
-        """The C from which the machine is better than none."""
-        saved = self.rows.hinge_of_nothing() - self.hinge
-        return self.size / saved if saved > 0 else np.inf
-
-
-class Unpenalized:
-    """Machines of least hinge loss on some of the features."""
-
-    def __init__(self, rows):
-        self.rows = rows
-        self.counts = {"linear program": 0, "pivot": 0}
-        self.gap = 0.0
-
-    def chain(self):
-        return Chain(self)
-
-    def fewer(self, best):
-        """A candidate without features that do not pay, left out one by one."""
-        while best.size:
-            chosen = np.flatnonzero(best.weights)
-            chain = self.chain()
-            chain.solve(chosen)
-            losses = np.array([chain.loss_without(j) for j in chosen])
-            least = np.flatnonzero(losses <= losses.min() + SAME * self.rows.count)
-            if len(least) > 1:
-                # as where rows can be separated: the lightest where the margin is widest
-                sizes = abs((self.least(chosen, best.C) or best).weights[chosen[least]])
-                least = least[sizes.argmin()]
-            found = Candidate(best.rows, best.C, self.chain().solve(np.delete(chosen, least)))
-            if found.objective >= (1 - NO_LESS) * best.objective:
-                break
-            best = found
-        return best
-
-    def exchanged(self, best, chosen):
-        """Features each exchanged for another, as long as one exchange lowers the loss.
-
-        Of the others those are tried that the multipliers without the feature ask for most.
-        """
-        rows, turn, kept = self.rows, 0, 0
-        while kept < len(chosen) and best.hinge > SAME * rows.count:
-            rest = np.delete(chosen, turn)
-            chain = self.chain()
-            chain.solve(rest)
-            pulls = abs(rows.Z.T @ (chain.model.columns() * rows.signs))
-            pulls[chosen] = -1
-            others = np.argsort(-pulls, kind="stable")[: min(EXCHANGED, len(pulls) - len(chosen))]
-            sets = [np.sort(np.append(rest, other)) for other in others]
-            found = [Candidate(rows, best.C, self.chain().solve(s)) for s in sets]
-            k = min(range(len(found)), key=lambda k: found[k].hinge, default=None)
-            if k is not None and found[k].hinge < best.hinge - SAME * rows.count:
-                best, chosen, kept = found[k], sets[k], 0
-                turn = int(np.searchsorted(chosen, others[k]))
-            else:
-                kept += 1
-            turn = (turn + 1) % len(chosen)
-        return chosen
-
-    def widest(self, candidate, chosen):
-        """Weights of least loss on the chosen features; of several, those of least norm.
-
-        There are several where rows can be separated, or fewer features than chosen have a weight.
-        """
-        rows = self.rows
-        if candidate.hinge >= (1 - NO_LESS) * rows.hinge_of_nothing():
-            candidate = Candidate(rows, candidate.C, np.zeros(rows.n_features))
-        elif candidate.hinge <= SAME * rows.count or candidate.size < len(chosen):
-            found = self.least(chosen, candidate.C)
-            if found is not None and found.hinge <= candidate.hinge + 1e-8 * rows.count:
-                candidate = found
-        self.verify(candidate, chosen)
-        return candidate.weights
-
-    def least(self, chosen, C):
-        """The machine with a price of errors that allows none but where it has to, or None."""
-        rows, sizes = self.rows, np.zeros(self.rows.n_features)
-        sizes[chosen] = 1
-        try:
-            margin = rows.machine.solve(sizes, HARD)
-        except SubproblemError:
-            return None
-        scores = rows.scores(margin.weights) + margin.offset
-        shortest = (rows.signs * scores).min() - 8 * np.finfo(float).eps * abs(scores).max()
-        longer = 1 / shortest if NEARLY < shortest < 1 else 1.0
-        return Candidate(rows, C, longer * margin.weights)
-
-    def verify(self, candidate, chosen):
-        """Raise unless the loss is the least on the chosen features, up to a small part of it."""
-        chain = self.chain()
-        chain.solve(chosen)
-        lack = candidate.C * max(candidate.hinge - chain.bound(candidate), 0.0)
-        gap = float(lack / candidate.objective) if lack > 0 else 0.0
-        self.gap = max(self.gap, gap)
-        if not gap <= GAP:
-            raise SubproblemError(
-                f"the refit was not solved: duality gap {gap:.1e}, more than {GAP:g}; pass a "
-                f"smaller C than {candidate.C:g}, scale=True or refit=False"
-            )
-
-
-class Chain:
-    """The same for supports that grow, each from the solution of the last."""
-
-    def __init__(self, program):
-        self.program, self.joined, self.model = program, [], None
-
-    def solve(self, chosen):
-        rows = self.program.rows
-        if self.model is None or not set(self.joined) <= set(chosen.tolist()):
-            self.model, self.joined = DualModel(rows.shares), []
-            self.model.add(rows.signs[None], np.zeros(1))
-        new = np.setdiff1d(chosen, self.joined)
-        self.model.add((rows.Z[:, new] * rows.signs[:, None]).T, np.zeros(len(new)))
-        self.joined += new.tolist()
-        self.run()
-        weights = np.zeros(rows.n_features)
-        weights[self.joined] = -self.model.duals()[1:]
-        large = abs(weights) > 1e-9 * abs(weights).max(initial=0)
-        return np.where(large, weights, 0)
-
-    def loss_without(self, feature):
-        """Least hinge loss if a feature of the support has no weight."""
-        place = 1 + self.joined.index(feature)
-        self.model.highs.changeRowBounds(place, -np.inf, np.inf)
-        self.run()
-        loss = self.model.columns().sum()
-        self.model.highs.changeRowBounds(place, 0.0, 0.0)
-        return loss
-
-    def bound(self, candidate):
-        """What no machine nearby gets below, from the multipliers; nor does any get below 0.
-
-        Nearby are machines of at most ten times the size of the candidate, since the equations of
-        the multipliers hold but for rounding.
-        """
-        shares = self.program.rows.shares
-        multipliers = np.clip(self.model.columns(), 0, shares)
-        bound = self.bound_from(multipliers, candidate)
-        for _ in range(REFINEMENTS):
-            if bound >= candidate.hinge * (1 - GAP):
-                break
-            multipliers = np.clip(self.refined(multipliers), 0, shares)
-            bound = max(bound, self.bound_from(multipliers, candidate))
-        return bound
-
-    def bound_from(self, multipliers, candidate):
-        rows = self.program.rows
-        multipliers = multipliers * rows.signs
-        pulls = abs(rows.Z[:, self.joined].T @ multipliers) @ abs(candidate.weights[self.joined])
-        off = pulls + abs(multipliers.sum() * candidate.offset)
-        return max(abs(multipliers).sum() - 10 * off, 0.0)
-
-    def refined(self, multipliers):
-        """Multipliers that meet their equations more closely, those between their ends moved."""
-        rows = self.program.rows
-        signed = (np.column_stack([rows.Z[:, self.joined], np.ones(len(rows.Z))]).T) * rows.signs
-        free = (multipliers > 0) & (multipliers < rows.shares)
-        off = signed @ multipliers
-        moved = multipliers.copy()
-        moved[free] -= np.linalg.lstsq(signed[:, free], off)[0]
-        return moved
-
-    def run(self):
-        before = self.model.pivots
-        self.model.run()
-        self.program.counts["linear program"] += 1
-        self.program.counts["pivot"] += self.model.pivots - before

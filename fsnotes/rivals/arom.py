@@ -1,8 +1,8 @@
 """Approximation of the zero-norm minimisation."""
 
-import numpy as np
-
+from fsnotes.core.reweighting import SoftMargins, logarithms
 from fsnotes.core.validation import check_count
+from fsnotes.em.zero_norm import ZeroNorm
 from fsnotes.rivals.hinge_selector import Linearized, LinearSteps, SteppingSelector, Steps
 
 __all__ = ["AROM"]
@@ -115,11 +115,12 @@ class AROM(SteppingSelector):
             raise ValueError(f"norm={self.norm!r}; pass 1 or 2")
 
     def _steps(self, rows, least):
-        return Steps(rows, 0.0, least) if self.norm == 2 else LinearSteps(rows, least, Linearized)
+        if self.norm == 1:
+            return LinearSteps(rows, Linearized, least)
+        return Steps(rows, SoftMargins(rows), ZeroNorm, least)
 
     def _penalty(self, run, weights):
-        # where all is zero from the start, nothing is measured
-        return self.norm * np.log(np.maximum(abs(weights), run.floor or 1)).sum()
+        return self.norm * logarithms(weights, run.floor).sum()
 
     def _summary_lines(self):
         return [

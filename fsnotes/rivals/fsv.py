@@ -1,5 +1,7 @@
 """Feature selection by a concave penalty on the weights."""
 
+from functools import partial
+
 import numpy as np
 
 from fsnotes.core.surrogates import Exponential
@@ -14,11 +16,11 @@ LEAST_COST = 1e-7  # of a weight, as a part of what it costs at 0
 class LinearizedExponential(Linearized):
     """``C * hinge losses + sum (1 - exp(-alpha |w|))``, with a slope no less than a least one."""
 
-    def __init__(self, run, C):
-        super().__init__(run, C)
-        self.surrogate = Exponential(run.alpha)
-        self.slope = LEAST_COST * run.alpha
-        self.edge = -np.log(LEAST_COST) / run.alpha
+    def __init__(self, *given, alpha):
+        super().__init__(*given)
+        self.surrogate = Exponential(alpha)
+        self.slope = LEAST_COST * alpha
+        self.edge = -np.log(LEAST_COST) / alpha
 
     def penalties(self, weights):
         sizes = abs(weights)
@@ -26,9 +28,9 @@ class LinearizedExponential(Linearized):
         return self.surrogate.value(sizes - beyond) + self.slope * beyond
 
     def tangent(self, weights):
-        """One over the costs of the weights."""
+        """Return one over the costs of the weights."""
         costs = np.maximum(self.surrogate.slope(abs(weights)), self.slope)
-        self.run.rest = float(self.penalties(weights).sum() - costs @ abs(weights))
+        self.rest = float(self.penalties(weights).sum() - costs @ abs(weights))
         return 1 / costs
 
 
@@ -146,13 +148,14 @@ class FSV(SteppingSelector):
         check_real("alpha", self.alpha, 0, open_at=0)
 
     def _steps(self, rows, least):
-        return LinearSteps(rows, least, LinearizedExponential, float(self.alpha))
+        kind = partial(LinearizedExponential, alpha=float(self.alpha))
+        return LinearSteps(rows, kind, least, min(1.0, float(self.alpha)))
 
     def _remedies(self):
         return [*super()._remedies(), "a smaller alpha"]
 
     def _penalty(self, run, weights):
-        return Exponential(run.alpha).value(abs(weights)).sum()
+        return Exponential(float(self.alpha)).value(abs(weights)).sum()
 
     def _summary_lines(self):
         return [

@@ -6,20 +6,19 @@ import numpy as np
 
 from fsnotes.core.estimator import solved
 from fsnotes.core.reweighting import (
-    FLOOR,
     HALVES,
-    NOTHING_GAINS,
-    REFIT_OFF,
     Reweighted,
-    Rows,
     Run,
     beyond_rounding,
     heaviest,
+    logarithms,
 )
 from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
-from fsnotes.solvers.hinge import LARGEST_C, WeightedProgram
+from fsnotes.solvers.hinge import LARGEST_C, HingeData
+from fsnotes.solvers.hinge_programs import WeightedProgram, nothing_gains
+from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["HingeSelector", "Linearized", "LinearSteps", "SteppingSelector", "Steps"]
 
@@ -42,12 +41,13 @@ class HingeSelector(RowClassifier):
         X, positive, weights = merged(X, positive, weights)
         used, _, center = self._prepared(X, positive, weights)
         center = center[used]
-        rows = Rows.measured(X, positive, weights, used, center, self.scale_[used])
+        rows = HingeData.in_units(X, positive, weights, used, center, self.scale_[used])
         end = self._end(rows, used)
         scaled = heaviest(end, self._size(rows))
         before = np.count_nonzero(scaled)
         if self.refit and before:
-            margin = rows.machine.solve((scaled != 0).astype(float), self.C)
+            program = SoftMargin(rows.Z, rows.signs, rows.sample_weight)
+            margin = program.solve((scaled != 0).astype(float), self.C)
             scaled = beyond_rounding(margin, rows)
             gap = max(self.result_.duality_gap, float(margin.duality_gap))
             self.result_ = replace(self.result_, duality_gap=gap)
@@ -70,12 +70,12 @@ class HingeSelector(RowClassifier):
     def _warn_of_number(self, rows, before, found):
         """Where nothing is selected, nothing is dropped, or fewer are found than asked for."""
         count = rows.n_features
-        refitted = f"the refit has a weight for {found} of them, and {REFIT_OFF} for {before}"
+        refitted = f"the refit has a weight for {found} of them, and refit=False for {before}"
         if self.n_features is not None and found < self.n_features:
             if self.n_features > count == found:
                 why = f"only {count} vary"
-            elif rows.tell_nothing():
-                why = NOTHING_GAINS
+            elif nothing_gains(rows):
+                why = "no weights, at any C, have smaller hinge losses than none"
             elif found < before:
                 why = refitted
             elif self._raised_to is None:
@@ -84,8 +84,11 @@ class HingeSelector(RowClassifier):
                 why = f"only {found} have a weight at any C tried, up to {self._raised_to:.4g}"
             words = f"n_features={self.n_features}, but {why}; {found} are returned"
         elif self.n_features is None and count and not found:
-            if rows.tell_nothing():
-                words = f"no feature is selected: {NOTHING_GAINS}"
+            if nothing_gains(rows):
+                words = (
+                    "no feature is selected: no weights, at any C, have smaller hinge losses than "
+                    "none"
+                )
             elif before:
                 words = f"no feature is selected: {refitted}"
             else:
@@ -120,7 +123,7 @@ class SteppingSelector(HingeSelector):
         least = 0 if self.n_features is None else min(self._size(rows), len(used))
         run = self._steps(rows, least)
         prices = [self.C / 2**k for k in range(HALVES + 1)] if least else [self.C]
-        run.result = run.go_on(run.begin(prices), self.tol, self.max_iter)
+        run.descend(run.begin(prices), self.tol, self.max_iter)
         run.warn_of_end(self.tol, self.max_iter)
         end = run.visited[-1][1]
         self._raised_to = run.raised_to
@@ -131,12 +134,12 @@ class SteppingSelector(HingeSelector):
 
 
 class Steps(Run):
-    """As `Run`, but the price is lowered only until few enough features are left."""
+    """A run whose C is lowered only until few enough features are left."""
 
-    raised_to = None
+    raised_to = None  # the largest C tried, where it is raised until features are enough
 
     def over(self):
-        return self.ended or np.count_nonzero(self.visited[-1][1]) <= self.least
+        return super().over() or np.count_nonzero(self.visited[-1][1]) <= self.least
 
 
 class LinearSteps(Steps):
@@ -144,57 +147,62 @@ class LinearSteps(Steps):
 
     Parameters
     ----------
-    rows : Rows
+    data : HingeData
+    kind : callable
+        Takes the arguments of `Reweighted` and returns a problem derived from `Linearized`.
     least : int
         A step that leaves fewer features ends the run.
-    kind : type
-        Of the problem to descend, derived from `Linearized`.
-    alpha : float
-        Of the penalty, if it has one; no weight costs more than that, or 1, in the first machine.
+    cost : float
+        Of each weight in the first machine.
     """
 
-    def __init__(self, rows, least, kind, alpha=1.0):
-        super().__init__(rows, 0.0, least)
-        self.kind, self.alpha = kind, alpha
-        self.program = WeightedProgram(rows)
-        self.counts = self.program.counts
-        self.rest = 0.0  # of the penalty, what its tangent adds to the weighted norm
+    def __init__(self, data, kind, least, cost=1.0):
+        super().__init__(data, WeightedProgram(data), kind, least)
+        self.cost = cost
+        self.too_few = False  # whether the first machine has fewer features than wanted
 
-    def problem(self, C):
-        return self.kind(self, C)
-
-    def begin(self, prices):
+    def begin(self, Cs):
         """Solve for equal costs, at the least of C, 2 C, 4 C, ... that has enough features."""
-        C, sizes = prices[0], np.full(self.rows.n_features, 1 / min(1.0, self.alpha))
-        weights = self.solve(sizes, C)
+        C = Cs[0]
+        sizes = np.full(self.data.n_features, 1 / self.cost)
+        weights = self.solver.solve(sizes, C).weights
         while np.count_nonzero(weights) < self.least and 2 * C <= LARGEST_C:
-            self.raised_to = max(2 * C, self.program.too_small(1 / sizes))
+            self.raised_to = max(2 * C, self.solver.too_small(1 / sizes))
             try:
-                weights = self.solve(sizes, self.raised_to)
+                weights = self.solver.solve(sizes, self.raised_to).weights
             except SubproblemError:
                 break
             C = self.raised_to
-        self.floor = FLOOR * abs(weights).max()
-        self.visited.append((C, self.floored(weights)))
-        # what is left has to do if it is too little
-        self.ended = np.count_nonzero(weights) < self.least
-        raised = C / prices[0]
-        return [raised * price for price in prices]
+        self.visit_first(C, weights)
+        self.too_few = np.count_nonzero(weights) < self.least
+        raised = C / Cs[0]
+        return [raised * lower for lower in Cs]
 
-    def solve(self, sizes, C):
-        self.margin = self.program.solve(sizes, C, self.rest)
-        self.largest_gap = max(self.largest_gap, self.margin.duality_gap)
-        return self.margin.weights
+    def problem(self, C):
+        problem = super().problem(C)
+        # Where the first machine has too few features, it has to do.
+        problem.ended = self.too_few
+        return problem
 
 
 class Linearized(Reweighted):
     """``C * hinge losses + sum log |w|``, by weighted l1 norms; below the floor, as the floor."""
 
-    def penalties(self, weights):
-        return super().penalties(weights) / 2
+    rest = 0.0  # of the penalty, what its tangent adds to the weighted norm
 
-    def dropped(self, sizes, value):
-        """The next weights, or the last ones where these gain no more than rounding."""
-        last, rounding = self.measured[0], self.measured[2]
-        new = super().dropped(sizes, value)
-        return new if self.measure(new)[0] < value - rounding else last
+    def penalties(self, weights):
+        return logarithms(weights, self.floor)
+
+    def tangent(self, weights):
+        """Return one over the costs of the weights."""
+        return abs(weights)
+
+    def solve(self, sizes):
+        return self.solver.solve(sizes, self.C, self.rest)
+
+    def step(self, sizes, weights, value, rounding):
+        """Return the next weights, or the last ones where these gain no more than rounding."""
+        new = super().step(sizes, weights, value, rounding)
+        if self.measure(new)[0] < value - rounding:
+            return new
+        return weights.copy()  # another array, so that this machine is counted, too

@@ -10,7 +10,9 @@ from fsnotes.core.estimator import solved
 from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
-from fsnotes.solvers.hinge import LARGEST_C, DualModel, HingeProgram, best_offset
+from fsnotes.solvers.highs import DualModel
+from fsnotes.solvers.hinge import LARGEST_C, best_offset
+from fsnotes.solvers.hinge_programs import HingeProgram
 
 __all__ = ["L1SVM"]
 
@@ -21,20 +23,18 @@ LARGE = 10**6  # rows times features, from which on an interior point is faster
 class InteriorProgram(HingeProgram):
     """The same, solved by an interior point and then brought to a vertex; for large programs."""
 
-    def _solved(self, C):
-        prices = C * self.shares
-        size = min(1.0, prices.max())
-        model = DualModel(prices / size)
+    def _solve_dual(self, C):
+        caps = C * self.sample_weight
+        unit = min(1.0, caps.max())
+        model = DualModel(caps / unit)
         model.add(self.signs[None], np.zeros(1))
-        model.add(self.rows / self.costs[:, None], np.full(len(self.costs), 1 / size))
+        model.add(self.signed / self.costs[:, None], np.full(len(self.costs), 1 / unit))
         model.highs.setOptionValue("solver", "ipm")
         status = model.run()
-        multipliers = model.columns() * size
         self.counts["linear program"] += 1
         self.counts["pivot"] += model.pivots
         weights = -model.duals()[1:] / self.costs
-        bound = max(self._bound(tried, prices) for tried in (multipliers, prices))
-        return weights, bound, status
+        return weights, self._best_bound(model.columns() * unit, caps), status
 
 
 class L1SVM(RowClassifier):
@@ -194,7 +194,7 @@ class L1SVM(RowClassifier):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             # a column over its cost is the column in the units that `scale` sets
-            machine.fit(program.Z[:, chosen] / costs, program.signs, program.shares)
+            machine.fit(program.Z[:, chosen] / costs, program.signs, program.sample_weight)
         if machine.fit_status_:
             warn(
                 f"the refit has not reached its tolerance, 1e-6, in {REFIT_STEPS} steps; pass a "

@@ -5,6 +5,7 @@ import numpy as np
 from fsnotes.core.estimator import solved
 from fsnotes.core.reweighting import beyond_rounding
 from fsnotes.rivals.hinge_selector import HingeSelector
+from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["SVMRanking"]
 
@@ -80,7 +81,8 @@ class SVMRanking(HingeSelector):
         return max(1, rows.n_features // 2) if self.n_features is None else int(self.n_features)
 
     def _end(self, rows, used):
-        margin = rows.machine.solve(np.ones(len(used)), self.C)
+        program = SoftMargin(rows.Z, rows.signs, rows.sample_weight)
+        margin = program.solve(np.ones(len(used)), self.C)
         weights = beyond_rounding(margin, rows)
         self.order_ = used[np.argsort(-abs(weights), kind="stable")]
         self.objective_ = margin.objective

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from fsnotes.errors import SubproblemError
-from fsnotes.solvers.hinge import balanced, best_offset, remedy
+from fsnotes.solvers.hinge import LARGEST_C, balance, best_offset
 
 __all__ = ["Margin", "SoftMargin"]
 
@@ -158,10 +158,16 @@ class SoftMargin:
         program = _Program(columns, gram, self.signs, caps * unit)
         answer = program.solve(self._begun(start, C * unit))
         if not answer.gap <= LARGEST_GAP:
-            raise SubproblemError(
+            message = (
                 f"the soft-margin program was not solved: duality gap {answer.gap:.1e}, more than "
-                f"{LARGEST_GAP:g}. {remedy(C, self.shares, 'columns of similar sizes')}"
+                f"{LARGEST_GAP:g}. "
             )
+            heaviest = self.shares.max()
+            if heaviest > LARGEST_C:
+                message += f"Pass a smaller sample_weight: a row weighs {heaviest:.3g}"
+            else:
+                message += f"Pass a smaller C than {C:g}, or columns of similar sizes"
+            raise SubproblemError(message)
         machine, weights = answer.machine, np.zeros(len(sizes))
         weights[live] = parts * machine.direction / length
         multipliers, states = np.zeros(len(self.shares)), np.zeros(len(self.shares), dtype=np.int8)
@@ -237,7 +243,7 @@ class _Program:
     def solve(self, start):
         """The first answer that is accurate enough, or the best."""
         if not len(self.columns):
-            largest = balanced(self.caps, self.signs)
+            largest = balance(self.caps, self.signs)
             return self.answer(largest, self._states(largest))
         best = None
         with np.errstate(all="ignore"):
@@ -274,7 +280,7 @@ class _Program:
 
     def answer(self, multipliers, states):
         """The machine of these multipliers, its offset, and the distance to a bound."""
-        safe = balanced(np.clip(multipliers, 0, self.caps), self.signs)
+        safe = balance(np.clip(multipliers, 0, self.caps), self.signs)
         direction = self.columns @ safe
         bound = safe.sum() - direction @ direction / 2
         best = None
@@ -326,7 +332,7 @@ class _Program:
         return multipliers, np.full(len(multipliers), FREE)
 
     def _best_multiple(self, most):
-        largest = balanced(self.caps, self.signs)
+        largest = balance(self.caps, self.signs)
         pull = self.columns @ largest
         return min(most, largest.sum() / max(pull @ pull, 1e-300)) * largest
 
@@ -350,7 +356,7 @@ class _Program:
             multipliers[free] -= self.signs[free] * room * (excess / total)
             return multipliers, states
         excess_is_rounding = abs(excess) <= UNBALANCED * multipliers.sum()
-        multipliers = balanced(multipliers, self.signs)
+        multipliers = balance(multipliers, self.signs)
         # no row becomes free for that, or all of a class would
         return multipliers, states if excess_is_rounding else self._states(multipliers)
 

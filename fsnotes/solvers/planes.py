@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from fsnotes.errors import SubproblemError
-from fsnotes.solvers.hinge import LARGEST_C, DualModel, balanced, best_offset
+from fsnotes.solvers.highs import DualModel
+from fsnotes.solvers.hinge import LARGEST_C, balance, best_offset
 
 __all__ = ["Plane", "PlaneProgram", "plane_loss", "remedy"]
 
@@ -255,7 +256,7 @@ class PlaneProgram:
         lower = np.concatenate([-self.fit, np.zeros(len(self.hinge))])
         multipliers = np.clip(multipliers, lower, self.caps)
         signs = np.where(multipliers > 0, 1.0, -1.0)
-        multipliers = signs * balanced(abs(multipliers), signs)
+        multipliers = signs * balance(abs(multipliers), signs)
         with np.errstate(invalid="ignore"):
             excess = (self.pulls(multipliers) / costs).max(initial=1)
         return multipliers / excess, float(multipliers[m1:].sum() / excess)

@@ -19,10 +19,11 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import ZeroNormSVM, load, make_instance, make_twonorm
-from fsnotes.core.reweighting import Rows
-from fsnotes.em.kernel import Combined, Distinct, KernelRun, SparseKernelSVM, root_of
+from fsnotes.core.reweighting import SoftMargins
+from fsnotes.em.kernel import Combined, Distinct, SparseKernelSVM, TwoNormMargins, root_of
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.literal import sparse_kernel_step
+from fsnotes.solvers.hinge import HingeData
 from fsnotes.solvers.margin import SoftMargin
 
 PRICES = [0.3, 1, 3, 10, 50]
@@ -98,8 +99,9 @@ def test_a_step_is_its_literal_statement(C0):
         columns, gram, C = K[:, basis], K[np.ix_(basis, basis)], PRICES[seed % 5]
         sizes = rng.uniform(0.1, 2, len(basis)) * (rng.uniform(size=len(basis)) < 0.8)
         root = root_of(gram, "rbf") if C0 else None
-        run = KernelRun(Rows(columns, signs, np.ones(len(y))), 0.0, root=root, C0=C0)
-        alpha = run.solve(sizes, C)
+        data = HingeData(columns, signs, np.ones(len(y)))
+        solver = TwoNormMargins(data, root, C0) if C0 else SoftMargins(data)
+        alpha = solver.solve(sizes, C).weights
         with np.errstate(divide="ignore"):
             Lambda = 1 / sizes**2
         known, _, value = sparse_kernel_step(columns, signs, C, Lambda, C0, gram)
@@ -109,7 +111,7 @@ def test_a_step_is_its_literal_statement(C0):
         own += C * least_loss(columns, signs, alpha)
         assert np.isclose(own, value, rtol=1e-6)
         assert np.allclose(alpha, known, rtol=1e-3, atol=1e-4 * abs(known).max())
-        assert run.margin.duality_gap <= 1e-6
+        assert solver.largest_gap <= 1e-6
 
 
 def literal_run(K, signs, C, C0, most=300):
@@ -202,9 +204,9 @@ def test_the_objective_never_rises_within_a_stage(p, C0):
         assert machine.result_.status in ("converged", "max_iter")
         steps = machine.result_.steps
         assert [found for *_, found in calls] == [step.objective for step in steps]
-        assert np.isclose(calls[0][0].run.floor, 1e-6 * abs(calls[0][1]).max())
+        assert np.isclose(calls[0][0].floor, 1e-6 * abs(calls[0][1]).max())
         for problem, alpha, found in calls:
-            own = descended(Kn, gram, signs[rows], alpha, problem.C, C0, p, problem.run.floor)
+            own = descended(Kn, gram, signs[rows], alpha, problem.C, C0, p, problem.floor)
             assert np.isclose(found, own, rtol=1e-8, atol=1e-8)
         for before, after in zip(steps, steps[1:], strict=False):
             if before.stage == after.stage:

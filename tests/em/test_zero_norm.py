@@ -4,6 +4,7 @@ import itertools
 import pickle
 import re
 import warnings
+from functools import partial
 
 import cvxpy as cp
 import numpy as np
@@ -20,10 +21,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fsnotes import L1SVM, ZeroNormSVM, load, make_instance, make_wide
 from fsnotes.core import reweighting
 from fsnotes.core.rows import distinct, merged
+from fsnotes.em import refit as refits
 from fsnotes.em import zero_norm as em
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.literal import zero_norm_svm
-from fsnotes.solvers import hinge
+from fsnotes.solvers import highs
+from fsnotes.solvers.hinge import HingeData
 from fsnotes.solvers.margin import SoftMargin
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
@@ -48,6 +51,12 @@ def wanted(machine, X, y, weights=None):
 
 
 # ---------------------------------------------------------------- what the steps descend
+
+
+def started(Z, signs, p=0.0):
+    """A run of the steps that has not begun."""
+    data = HingeData(Z, signs, np.ones(len(signs)))
+    return reweighting.Run(data, reweighting.SoftMargins(data), partial(em.ZeroNorm, p=p))
 
 
 def traced(machine, X, y):
@@ -79,10 +88,10 @@ def test_the_objective_never_rises_within_a_stage(p, start):
         assert machine.result_.status == "converged"
         assert [found for *_, found in calls] == [step.objective for step in steps]
         for problem, w, found in calls:
-            own = descended(Z, signs, w, problem.C, p, problem.run.floor)
+            own = descended(Z, signs, w, problem.C, p, problem.floor)
             assert np.isclose(found, own, rtol=1e-9, atol=1e-9)
         first = calls[0][1]
-        assert np.isclose(calls[0][0].run.floor, 1e-6 * abs(first).max())
+        assert np.isclose(calls[0][0].floor, 1e-6 * abs(first).max())
         for before, after in zip(steps, steps[1:], strict=False):
             if before.stage == after.stage:
                 assert after.objective <= before.objective + 1e-7 * abs(before.objective)
@@ -100,7 +109,7 @@ def test_dropped_weights_stay_dropped():
     counts = [step.n_selected for step in machine.result_.steps]
     assert counts == [mask.sum() for mask in live] and counts[0] == 60 and counts[-1] < 10
     for problem, weights, _ in calls:
-        assert (abs(weights[weights != 0]) > problem.run.floor).all()
+        assert (abs(weights[weights != 0]) > problem.floor).all()
 
 
 def test_a_wrong_tangent_is_caught():
@@ -108,7 +117,7 @@ def test_a_wrong_tangent_is_caught():
     X, y = make_instance(3)
     for p in (0.0, 1.7):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reweighting.Reweighted, "tangent", lambda _, w: 3 * abs(w) ** 0.5)
+            patch.setattr(em.ZeroNorm, "tangent", lambda _, w: 3 * abs(w) ** 0.5)
             with pytest.warns(ConvergenceWarning, match="rose"):
                 machine = ZeroNormSVM(C=0.5, p=p, start="identity", refit=False)
                 assert quiet(machine, X, y).result_.status == "rose"
@@ -120,8 +129,7 @@ def test_the_squares_lie_above_the_penalty_and_touch(p, size, other):
     def penalty(t):
         return 2 * np.log(t) if p == 0 else 2 / p * t**p
 
-    run = reweighting.Run(None, p)
-    column = reweighting.Reweighted(run, 1.0).tangent(np.array([size]))[0]
+    column = em.ZeroNorm(None, None, 1.0, 0.0, p=p).tangent(np.array([size]))[0]
     above = penalty(size) + (other**2 - size**2) / column**2
     assert above >= penalty(other) - 1e-9 * (1 + abs(above) + abs(penalty(size)))
     slope = (penalty(size * (1 + 1e-6)) - penalty(size * (1 - 1e-6))) / (2e-6 * size)
@@ -174,30 +182,33 @@ def test_the_steps_are_those_of_the_two_norm_approximation():
         X, y = make_instance(seed)
         Z, signs = scaled(X, y)
         C = PRICES[seed % 5]
-        run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
+        run = started(Z, signs)
         run.begin([C])
         factors = np.ones(Z.shape[1])
-        for k in range(6):
+        w = run.visited[0][1]
+        taken = 0
+        for _ in range(6):
             product = SoftMargin(Z * factors, signs, np.ones(len(y))).solve(np.ones(Z.shape[1]), C)
             factors = factors * abs(product.weights)
-            sizes = abs(run.visited[k][1])
-            live = sizes > 0
+            live = w != 0
+            sizes = abs(w)
             assert np.allclose(factors[live], sizes[live], rtol=1e-6, atol=1e-9 * sizes.max())
             factors = np.where(live, factors, 0)
-            problem = reweighting.Reweighted(run, C)
-            problem.minimize(problem.tangent(run.visited[k][1]), run.visited[k][1])
-            if len(run.visited) == k + 1 or not run.visited[-1][1].any():
+            problem = run.problem(C)
+            last, w = w, problem.minimize(problem.tangent(w), w)
+            if w is last or not w.any():
                 break
-        assert k >= 1
+            taken += 1
+        assert taken >= 1
 
 
 def test_a_step_is_a_support_vector_machine_of_half_the_price():
     X, y = make_instance(6)
     Z, signs = scaled(X, y)
-    run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
+    run = started(Z, signs)
     run.begin([3.0])
     w = run.visited[0][1]
-    problem = reweighting.Reweighted(run, 3.0)
+    problem = run.problem(3.0)
     new = problem.minimize(problem.tangent(w), w)
     machine = SVC(kernel="linear", C=1.5, tol=1e-9).fit(Z * abs(w), signs)
     assert np.allclose(machine.coef_[0] * abs(w), new, rtol=1e-5, atol=1e-6)
@@ -368,10 +379,9 @@ def test_the_steps_leave_an_exact_optimum():
         features = min(values, key=values.get)
         assert np.isclose(values[features], best)
         w = losses(features)[1]
-        run = reweighting.Run(reweighting.Rows(Z, signs, np.ones(len(y))), 0.0)
-        run.floor = 1e-6 * abs(w).max()
-        run.visited.append((0.3, w))
-        run.go_on([0.3], 1e-6, 100)
+        run = started(Z, signs)
+        run.visit_first(0.3, w)
+        run.descend([0.3], 1e-6, 100)
         end = run.visited[-1][1]
         left += np.count_nonzero(end) < np.count_nonzero(w)
         assert np.count_nonzero(end) + 0.3 * least_loss(Z, signs, end) > best
@@ -434,7 +444,7 @@ def test_features_are_exchanged_as_long_as_that_lowers_the_loss(monkeypatch):
         least = min(losses(pair)[0] for pair in pairs)
         found = ZeroNormSVM(C=1, n_features=2).fit(X, y).objective_ - 2
         with monkeypatch.context() as patch:
-            patch.setattr(em, "EXCHANGED", 0)
+            patch.setattr(refits, "EXCHANGED", 0)
             without = ZeroNormSVM(C=1, n_features=2).fit(X, y).objective_ - 2
         assert least - 1e-7 <= found <= without + 1e-7
         best, before = best + (found <= least + 1e-7), before + (without <= least + 1e-7)
@@ -446,7 +456,7 @@ def test_of_sets_without_losses_that_of_the_widest_margin_is_taken(monkeypatch):
     for seed in range(5):
         X, y = make_wide(40, 300, seed=seed)
         met = {}
-        true = em.Unpenalized.widest
+        true = refits.Unpenalized.widest
 
         def widest(program, candidate, chosen, true=true, met=met):
             weights = true(program, candidate, chosen)
@@ -454,7 +464,7 @@ def test_of_sets_without_losses_that_of_the_widest_margin_is_taken(monkeypatch):
             return weights
 
         with monkeypatch.context() as patch:
-            patch.setattr(em.Unpenalized, "widest", widest)
+            patch.setattr(refits.Unpenalized, "widest", widest)
             machine = ZeroNormSVM(n_features=15).fit(X, y)
         assert machine.objective_ == machine.n_selected_ == 15 and len(met) > 3
         norm = np.linalg.norm(machine.coef_ * machine.scale_)
@@ -868,8 +878,8 @@ def test_a_refit_that_is_not_verified_is_none(monkeypatch):
     X, y = load("pima", return_X_y=True)
     for what, part in (("columns", 0.999), ("duals", 1.01)):
         with pytest.MonkeyPatch.context() as patch:
-            true = getattr(hinge.DualModel, what)
-            patch.setattr(hinge.DualModel, what, lambda m, true=true, part=part: part * true(m))
+            true = getattr(highs.DualModel, what)
+            patch.setattr(highs.DualModel, what, lambda m, true=true, part=part: part * true(m))
             with pytest.raises(SubproblemError, match="refit was not solved: duality gap.*refit=F"):
                 ZeroNormSVM(C=0.3).fit(X, y)
 

@@ -34,13 +34,14 @@ from fsnotes import (
     make_instance,
     make_wide,
 )
-from fsnotes.core.reweighting import Reweighted, Rows
+from fsnotes.core.reweighting import Reweighted
 from fsnotes.errors import (
     SelectionWarning,
     SubproblemError,
 )
 from fsnotes.literal import arom, arom_step, fsv, fsv_step
-from fsnotes.solvers import hinge
+from fsnotes.solvers import highs, hinge_programs
+from fsnotes.solvers.hinge import HingeData
 from fsnotes.solvers.margin import SoftMargin
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
@@ -109,7 +110,7 @@ def test_what_is_descended_never_rises_at_one_price(model, options):
         steps = machine.result_.steps
         assert machine.result_.status == "converged"
         assert [found for *_, found in calls] == [step.objective for step in steps]
-        floor = calls[0][0].run.floor
+        floor = calls[0][0].floor
         prices = [problem.C for problem, *_ in calls]
         if not options:
             assert set(prices) == {machine.C}
@@ -180,7 +181,7 @@ def test_the_bound_of_a_program_is_one_whatever_the_multipliers():
     for seed in range(20):
         X, y = make_instance(seed)
         Z, signs = scaled(X, y)
-        program = hinge.WeightedProgram(Rows(Z, signs, np.ones(len(y))))
+        program = hinge_programs.WeightedProgram(HingeData(Z, signs, np.ones(len(y))))
         C, sizes = PRICES[seed % 3], 10 ** rng.uniform(-4, 0) * rng.uniform(0.2, 3, Z.shape[1])
         found = program.solve(sizes, C)
         best = abs(found.weights) @ (1 / sizes) + C * found.hinge
@@ -873,7 +874,7 @@ def test_too_few_steps_are_said_by_all(model):
 @each_stepping
 def test_a_step_of_any_that_is_not_verified_is_not_taken(monkeypatch, model):
     X, y = load("wdbc", return_X_y=True)
-    where = SoftMargin if model is STEPPING[2] else hinge.WeightedProgram
+    where = SoftMargin if model is STEPPING[2] else hinge_programs.WeightedProgram
     true, calls = where.solve, []
 
     def solve(self, *args, **kwargs):
@@ -897,8 +898,8 @@ def test_a_step_of_any_that_is_not_verified_is_not_taken(monkeypatch, model):
 @pytest.mark.parametrize("what", ["columns", "duals"])
 def test_a_linear_program_that_is_not_verified_is_none(monkeypatch, what, model):
     X, y = load("wdbc", return_X_y=True)
-    true = getattr(hinge.DualModel, what)
-    monkeypatch.setattr(hinge.DualModel, what, lambda program: 0.999 * true(program))
+    true = getattr(highs.DualModel, what)
+    monkeypatch.setattr(highs.DualModel, what, lambda program: 0.999 * true(program))
     with pytest.raises(SubproblemError, match="duality gap .* more than 1e-07.*Pass a smaller C"):
         clone(model).fit(X, y)
 

@@ -36,7 +36,7 @@ from fsnotes.errors import (
 )
 from fsnotes.literal import l1svm
 from fsnotes.rivals import l1svm as room
-from fsnotes.solvers import hinge
+from fsnotes.solvers import highs, hinge_programs
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 PRICES = [0.5, 3, 10, 100, 1000]
@@ -166,7 +166,7 @@ def test_many_features_join_in_batches():
     X = X + 0.5 * rng.normal(size=(len(y), 1))
     whole = L1SVM(refit=False).fit(X, y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hinge, "BATCH", 1)
+        patch.setattr(hinge_programs, "BATCH", 1)
         single = L1SVM(refit=False).fit(X, y)
     assert np.isclose(single.objective_, whole.objective_, rtol=1e-9)
     assert np.array_equal(single.support_, whole.support_)
@@ -194,7 +194,7 @@ def test_the_bound_is_one_whatever_the_multipliers():
         Z = (X - X.mean(axis=0)) / units(X, y)
         costs, C = 10 ** rng.uniform(-1, 1, X.shape[1]), 30.0
         shares = rng.dirichlet(np.ones(len(y)))
-        program = hinge.HingeProgram(Z, 2.0 * y - 1, shares, costs)
+        program = hinge_programs.HingeProgram(Z, 2.0 * y - 1, shares, costs)
         solution = program.solve(C)
         prices = C * shares
         for scale in (1e-4, 1e-3, 0.01, 0.1, 1, 2):
@@ -203,7 +203,7 @@ def test_the_bound_is_one_whatever_the_multipliers():
             lopsided = np.where(y == rng.integers(2), tried, prices)
             assert program._bound(lopsided, prices) <= solution.objective * (1 + 1e-9)
         # where weights are too dear, the offset alone limits the multipliers
-        dear = hinge.HingeProgram(Z, 2.0 * y - 1, shares, np.full(X.shape[1], 1e6))
+        dear = hinge_programs.HingeProgram(Z, 2.0 * y - 1, shares, np.full(X.shape[1], 1e6))
         lighter = min(shares[y == 0].sum(), shares[y == 1].sum())
         assert np.isclose(dear._bound(prices, prices), 2 * C * lighter, rtol=1e-12)
         assert solution.duality_gap <= 1e-9
@@ -625,8 +625,8 @@ def test_parameters_at_the_ends_are_taken():
 @pytest.mark.parametrize("what", ["columns", "duals"])
 def test_an_answer_that_is_not_verified_is_none(monkeypatch, what):
     X, y = load("wdbc", return_X_y=True)
-    true = getattr(hinge.DualModel, what)
-    monkeypatch.setattr(hinge.DualModel, what, lambda model: 0.999 * true(model))
+    true = getattr(highs.DualModel, what)
+    monkeypatch.setattr(highs.DualModel, what, lambda model: 0.999 * true(model))
     with pytest.raises(SubproblemError, match="duality gap .* more than 1e-07.*pass a smaller C|P"):
         L1SVM().fit(X, y)
 
@@ -637,7 +637,7 @@ def test_a_warning_never_fails(monkeypatch):
     def fail(*_):
         raise SubproblemError("no answer")
 
-    monkeypatch.setattr(hinge.HingeProgram, "entry", fail)
+    monkeypatch.setattr(hinge_programs.HingeProgram, "entry", fail)
     with pytest.warns(SelectionWarning, match="C=0.1 is too small.* was not found"):
         assert L1SVM(C=0.1).fit(X, y).n_selected_ == 0
 

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from fsnotes import load, make_wide
 from fsnotes.errors import SubproblemError
-from fsnotes.solvers import hinge
+from fsnotes.solvers import highs
 from fsnotes.solvers.planes import Plane, PlaneProgram, plane_loss, remedy
 
 SHAPES = [(7, 9, 3), (4, 15, 6), (12, 5, 1), (5, 6, 40), (3, 3, 80)]
@@ -325,16 +325,16 @@ def test_real_data_are_proven():
 
 def test_an_answer_that_is_not_verified_is_none(monkeypatch):
     near, far, fit, hinge_, costs = draw(1)
-    true = hinge.DualModel.duals
-    monkeypatch.setattr(hinge.DualModel, "duals", lambda model: 0.9 * true(model))
+    true = highs.DualModel.duals
+    monkeypatch.setattr(highs.DualModel, "duals", lambda model: 0.9 * true(model))
     with pytest.raises(SubproblemError, match=r"duality gap .* more than 1e-06.*c_fit.*scale=True"):
         PlaneProgram(near, far, 10 * fit, 10 * hinge_).solve(costs)
 
 
 def test_multipliers_that_are_wrong_prove_nothing(monkeypatch):
     near, far, fit, hinge_, costs = draw(1)
-    true = hinge.DualModel.columns
-    monkeypatch.setattr(hinge.DualModel, "columns", lambda model: 1.1 * true(model))
+    true = highs.DualModel.columns
+    monkeypatch.setattr(highs.DualModel, "columns", lambda model: 1.1 * true(model))
     with pytest.raises(SubproblemError, match="duality gap"):
         PlaneProgram(near, far, 10 * fit, 10 * hinge_).solve(costs)
 
@@ -361,14 +361,14 @@ def test_a_solver_that_has_lost_its_way_begins_again(monkeypatch):
     near, far, fit, hinge_, costs = draw(1)
     known = PlaneProgram(near, far, fit, hinge_).solve(costs).value
     for name, wrong in (("run", lambda true: "Unknown"), ("columns", lambda true: 2 * true)):
-        true, calls = getattr(hinge.DualModel, name), []
+        true, calls = getattr(highs.DualModel, name), []
 
         def once(model, true=true, calls=calls, wrong=wrong):
             calls.append(true(model))
             return wrong(calls[0]) if len(calls) == 1 else calls[-1]
 
         with monkeypatch.context() as patch:
-            patch.setattr(hinge.DualModel, name, once)
+            patch.setattr(highs.DualModel, name, once)
             found = PlaneProgram(near, far, fit, hinge_).solve(costs)
         assert len(calls) == 2 and np.isclose(found.value, known, rtol=1e-9)
 
@@ -377,13 +377,13 @@ def test_a_solver_that_has_lost_its_way_begins_again(monkeypatch):
 def test_the_solver_tries_other_ways(monkeypatch, failures):
     near, far, fit, hinge_, costs = draw(1)
     program = PlaneProgram(near, far, fit, hinge_)
-    known, true, tried = program.solve(costs).value, hinge.DualModel.run, []
+    known, true, tried = program.solve(costs).value, highs.DualModel.run, []
 
     def lost(model):
         tried.append(model.highs.getOptionValue("simplex_strategy")[1])
         return "Unknown" if len(tried) <= failures else true(model)
 
-    monkeypatch.setattr(hinge.DualModel, "run", lost)
+    monkeypatch.setattr(highs.DualModel, "run", lost)
     again = PlaneProgram(near, far, fit, hinge_)
     assert np.isclose(again.solve(costs).value, known, rtol=1e-9)
     assert len(tried) == failures + 1 and (4 in tried) == (failures > 1)
@@ -392,6 +392,6 @@ def test_the_solver_tries_other_ways(monkeypatch, failures):
 
 def test_a_solver_that_never_finds_its_way_is_refused(monkeypatch):
     near, far, fit, hinge_, costs = draw(1)
-    monkeypatch.setattr(hinge.DualModel, "run", lambda model: "Unknown")
+    monkeypatch.setattr(highs.DualModel, "run", lambda model: "Unknown")
     with pytest.raises(SubproblemError, match="duality gap"):
         PlaneProgram(near, far, fit, hinge_).solve(costs)
