@@ -1,7 +1,7 @@
 """The relevance vector machine: few kernel functions by the evidence for their precisions."""
 
 import time
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -20,20 +20,25 @@ from fsnotes.errors import SelectionWarning, SubproblemError, warn
 
 __all__ = ["RVM"]
 
-SETTLED = 1e-24  # squared Newton decrement of a mode
-NEARLY = 1e-12  # the same, where rounding allows no further step
-HALVES = 50  # of a Newton step at most
-NEWTON = 200  # steps to a mode at most
-ROUGH = 0.1  # of the tolerance, the gain of a step at which precisions cease to move at first
-CHEAP = 0.1  # loss in evidence foretold for a deletion that is tried before additions
-COARSE = 1e-2  # gain in evidence that the closed forms go for; exact ones take the rest
-WIDE = 5.0  # how far the logarithm of a precision moves in one go
-LIMITS = 1e-6, 1e12  # of precisions, for columns of unit mean square
-BELOW, ABOVE = 8.0, 14.0  # of the logarithm of a candidate's s, where its precision is sought
-ROUNDED = 1e-13  # of an objective, what may be rounding
-GRID = 1.0  # step of the logarithm of a precision where all are tried
+# Precisions are those of columns of unit mean square. Their logarithms are searched on a grid of
+# step GRID if all are tried; together they move by at most FARTHEST at a time.
+LOWEST, HIGHEST = 1e-6, 1e12
+GRID = 1.0
+FARTHEST = 5.0
+# Gains and losses in log evidence: closed forms are followed as long as they promise COARSE, a
+# deletion is tried before any addition if they promise that it loses at most CHEAP, and a joint
+# move ends at first where its steps gain ROUGH times the tolerance.
+COARSE, CHEAP, ROUGH = 1e-2, 0.1, 0.1
+# A mode is reached where the squared Newton decrement is at most MODE_REACHED, or where it is at
+# most MODE_ROUNDED and rounding keeps it from falling to a quarter.
+MODE_REACHED, MODE_ROUNDED = 1e-24, 1e-12
+NEWTON_STEPS = 200
+PARTS = 0.5 ** np.arange(50)  # of a step that are tried in turn
+KINDS = {1: "add", 0: "re-estimate", -1: "delete"}  # of actions, by the columns that they add
+NO_MODE = SimpleNamespace(objective=np.inf, used=())  # where no posterior mode was found
+ROUNDED = 1e-13  # part of the loss that may be rounding
 CONSTANT = 1e-10  # deviation of a column, as part of its mean, that may be rounding
-EXPLAINED = 1e-9  # part of a column's own size, below which what is left of it is rounding
+EXPLAINED = 1e-9  # part of a column's own size below which what others leave of it is rounding
 
 
 class RVM(BasisClassifier):
@@ -50,23 +55,23 @@ class RVM(BasisClassifier):
         "rbf", "laplacian", "poly", "sigmoid", "cosine", "chi2", "linear", or a function of
         two rows.
     gamma : float, optional
-        Of the kernel; by default ``1 / n_features``.
+        The parameter of the kernel; by default ``1 / n_features``.
     basis : int or array-like of int, optional
         The candidates, points whose kernel functions may be used: so many distinct ones, drawn
         with `random_state` and all alike, or rows of the training data with these numbers, at
         least 2; by default every distinct point.
     random_state : int, default=0
-        Of the candidates, where `basis` is their number; the order of rows does not matter.
+        Draws the candidates if `basis` is their number; the order of rows does not matter.
     tol : float, default=0.001
         No action is taken for a gain in log evidence of at most this; above 0.
     max_iter : int, default=10000
-        Most actions. Re-estimating all precisions together is one.
+        The largest number of actions. One that moves all precisions together counts once.
     scale : bool, default=True
         Measure features in their pooled within-class standard deviation before the kernel.
     exhaustive : bool, default=False
         In the end, try every precision of every point, in use or not, on a grid, and go on from
         where the evidence is larger. Otherwise additions are tried where formulas promise a gain,
-        and precisions in use move to where derivatives vanish; where classes are nearly separated,
+        and precisions in use move to where derivatives vanish; if classes are nearly separated,
         there may be more to gain far away.
     progress : bool, default=False
         Show a progress bar of actions.
@@ -74,59 +79,61 @@ class RVM(BasisClassifier):
     Attributes
     ----------
     support_ : ndarray of int
-        Relevance vectors: rows of the training data, of equal ones the first that counts.
+        Relevance vectors: rows of the training data. The first of equal rows of positive weight
+        stands for all.
     support_vectors_ : ndarray of shape (n_support, n_features)
     dual_coef_ : ndarray of shape (1, n_support)
         Posterior mode of the weights.
     intercept_ : ndarray of shape (1,)
     alpha_ : ndarray of shape (n_support,)
-        Precisions of the weights; divided by the variance of the column at the training rows,
-        from 1e-6 to 1e12.
+        Precisions of the weights. Divided by the variance of the column at the training rows they
+        are from 1e-6 to 1e12.
     covariance_ : ndarray of shape (1 + n_support, 1 + n_support)
-        Of the intercept and the weights, in the posterior.
+        Posterior covariance of the intercept and the weights.
     objective_ : float
         Minus the log evidence, never below 0.
     n_iter_ : int
         Actions taken.
     basis_ : ndarray of int
-        Candidates: rows of the training data, without those of constant or of equal columns.
+        The candidates as rows of the training data, without those whose columns are constant or
+        equal to another.
     gamma_ : float
-        As used.
+        The parameter of the kernel that was used.
     scale_ : ndarray of shape (n_features,)
     classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises; ``result_.counts``
-        tells the actions of each kind, those that were refused and the modes that were found.
+        has the numbers of actions of each kind, of those refused, and of modes found.
 
     Raises
     ------
     SubproblemError
-        If no mode can be found for the intercept alone, as where weights of rows differ beyond
-        all measure.
+        If no mode can be found for the intercept alone, which takes weights of rows that differ
+        by very many orders of magnitude.
 
     Notes
     -----
-    With the modes w, b and the diagonal matrix B of the variances of the labels there, less the
+    At the mode w, b let the diagonal matrix B hold the variances of the labels. Measured from the
     evidence of the intercept alone given B,
 
     ``log evidence = log likelihood - w'Aw / 2 - log|I + A^(-1/2) F'PF A^(-1/2)| / 2``,
 
     where F are the columns in use and ``P = B - B11'B / 1'B1``. So the intercept has no
     penalty, and a prior that is flat in units of its own standard error (that of Jeffreys). With a
-    prior flat in b itself, another ``-log(1'B1) / 2`` were added, which has no bound where the
-    classes can be separated: the precisions would go to zero.
+    prior flat in b itself, another ``-log(1'B1) / 2`` would be added, which has no bound if
+    the classes can be separated: the precisions would go to zero.
 
     Given B, the log evidence depends on one precision as ``(log(alpha / (alpha + s)) + q^2 /
     (alpha + s)) / 2``, which has its maximum at ``s^2 / (q^2 - s)`` or, if ``q^2 <= s``, at
     infinity. The action of the largest gain is taken, adding a column only where those in use gain
     little, and the mode is found anew. B then differs, so that the gain foretold is not the gain
-    had; an action after which the evidence itself is no larger is refused. Last, derivatives of
-    the evidence that know of the change of B take the place of the closed forms: precisions move
-    together, roughly at first and in the end to where derivatives vanish, every deletion is tried,
-    and every addition that promises a gain, at its best precision. Where this ends, no deletion
-    and no small change of a precision, from infinity too, gains more than `tol`, but for a
-    precision at an end of its range, which goes no further, though the evidence may still rise
-    beyond. With `exhaustive`, no precision whatever of one point does, but for what lies between
-    the points of a grid; that takes some 40 modes for each of the m candidates.
+    had; an action after which the evidence itself is no larger is refused. In the end, derivatives
+    of the evidence that include the change of B take the place of the closed forms: precisions
+    move together, roughly at first and finally to where derivatives vanish, every deletion is
+    tried, and every addition that promises a gain, at its best precision. At the end of the search
+    no deletion and no small change of a precision, even from infinity, gains more than `tol`. A
+    precision at an end of its range goes no further, though the evidence may still rise beyond.
+    With `exhaustive`, no other precision of any one point gains more, up to what lies between the
+    points of a grid; that takes some 40 modes for each of the m candidates.
 
     A smaller `tol` follows more additions of little promise. Each is worth nothing by itself, but
     where classes are nearly separated some lead on to other maxima, which may be better or worse,
@@ -134,7 +141,7 @@ class RVM(BasisClassifier):
 
     For N distinct rows of n features, m candidates and k points in use, an action costs O(N k^2),
     one that adds a point O(N m k), beside O(N m n) for the kernel and O(N m) memory. Equal rows
-    are one row with counts of both labels, and candidates of equal columns are one.
+    count as one row with weights of both labels, and candidates of equal columns as one.
 
     The probability of ``classes_[1]`` is the logistic function of ``score / sqrt(1 + pi v / 8)``,
     where v is the variance of the score in the posterior (MacKay, 1992). So it is above 1/2 where
@@ -194,14 +201,36 @@ class RVM(BasisClassifier):
         X, y, sample_weight, points = self._take_rows(X, y, sample_weight)
         # in an order that is theirs alone, so that no answer depends on that of the rows
         points = points[np.lexsort(X[points].T[::-1])]
-        counts = _counts(X, y == self.classes_[1], sample_weight)
+        positive, negative = _counts(X, y == self.classes_[1], sample_weight)
         candidates = points[self._candidates(len(points), _points_of_rows(X, points))]
-        columns = Columns(self._columns(X, candidates)[points], counts.sum(axis=0))
-        search = Search(Model(columns.values, *counts), self)
+        values = self._columns(X, candidates)[points]
+        columns, sizes, means, kept = _standardize(values, positive + negative)
+        candidates = candidates[kept]
+        self.basis_ = np.sort(candidates)
+        search = Search(Data(columns, positive, negative), self)
         search.run()
         self._warn_of_end(search)
-        self._keep(X, candidates, columns, search)
+        self._set_solution(X, candidates, sizes, means, search.state)
+        self.n_iter_ = len(search.steps) - 1
+        self.result_ = Result(
+            search.status, self.objective_, tuple(search.steps), counts=search.counts
+        )
         return self
+
+    def _set_solution(self, X, candidates, sizes, means, state):
+        """Set the fitted attributes, in the units of the kernel functions."""
+        order = np.argsort(candidates[state.used])
+        used = state.used[order]
+        self.support_ = candidates[used]
+        self.support_vectors_ = X[self.support_]
+        self.alpha_ = state.precisions[used] * sizes[used] ** 2
+        self.dual_coef_ = (state.weights[used] / sizes[used])[None]
+        self.intercept_ = state.offset - self.dual_coef_ @ means[used]
+        root = state.covariance_root()[np.append(0, order + 1)]
+        root[1:] /= np.sqrt(self.alpha_)[:, None]
+        root[0] -= means[used] @ root[1:]
+        self._root = root
+        self.objective_ = state.objective
 
     def predict_proba(self, X):
         """Probabilities of both classes, nearer to 1/2 where the posterior leaves more open.
@@ -235,33 +264,13 @@ class RVM(BasisClassifier):
                 "max_iter or tol",
                 ConvergenceWarning,
             )
-        if not len(search.state.chosen):
+        if not len(search.state.used):
             warn(
                 "no kernel function raises the evidence, so that the intercept alone remains and "
-                "the heavier class is said everywhere; pass another gamma or kernel, or more rows",
+                "the class of more weight is predicted everywhere; pass another gamma or kernel, "
+                "or more rows",
                 SelectionWarning,
             )
-
-    def _keep(self, X, candidates, columns, search):
-        state = search.state
-        rows = candidates[columns.places]
-        self.basis_ = np.sort(rows)
-        order = np.argsort(rows[state.chosen])
-        sizes, means = (part[state.chosen][order] for part in (columns.sizes, columns.means))
-        self.support_ = rows[state.chosen][order]
-        self.support_vectors_ = X[self.support_]
-        self.dual_coef_ = (state.weights[order] / sizes)[None]
-        self.intercept_ = state.offset - self.dual_coef_ @ means
-        self.alpha_ = state.precisions[order] * sizes**2
-        root = state.root()[np.append(0, order + 1)]
-        root[1:] /= np.sqrt(self.alpha_)[:, None]
-        root[0] -= means @ root[1:]
-        self._root = root
-        self.objective_ = state.objective
-        self.n_iter_ = len(search.steps) - 1
-        self.result_ = Result(
-            search.status, state.objective, tuple(search.steps), counts=search.counts
-        )
 
 
 def _counts(X, positive, sample_weight):
@@ -279,255 +288,232 @@ def _points_of_rows(X, points):
     return places[alike]
 
 
-class Columns:
-    """Kernel functions at the rows, of mean 0 and mean square 1, without constant and equal ones.
+def _standardize(values, weights):
+    """Columns of mean 0 and mean square 1, without constant and equal ones.
 
     The evidence does not depend on the units of a column, since its precision takes them up, nor
-    on its origin, since the intercept does.
+    on its origin, since the intercept does. Returned are the columns, their sizes and means before
+    that, and their places among those given.
     """
-
-    def __init__(self, values, weights):
-        shares = weights / weights.sum()
-        means = shares @ values
-        first = first_of_equals(values.T)
-        values = np.asfortranarray(values - means)
-        sizes = np.sqrt(np.einsum("i,ij,ij->j", shares, values, values))
-        varied = sizes > CONSTANT * abs(means)
-        self.places = first[varied[first]]
-        self.sizes, self.means = sizes[self.places], means[self.places]
-        self.values = values if len(self.places) == len(sizes) else values[:, self.places]
-        self.values /= self.sizes
+    probability = weights / weights.sum()
+    means = probability @ values
+    first = first_of_equals(values.T)
+    columns = np.asfortranarray(values - means)
+    sizes = np.sqrt(np.einsum("i,ij,ij->j", probability, columns, columns))
+    kept = first[sizes[first] > CONSTANT * abs(means[first])]
+    return columns[:, kept] / sizes[kept], sizes[kept], means[kept], kept
 
 
-@dataclass(frozen=True)
-class Mode:
-    """The posterior mode for some columns and precisions, and what is known there.
+class Data:
+    """Columns, how often each row has either label, and how many modes have been found."""
 
-    Attributes
-    ----------
-    chosen : ndarray of int
-    precisions : ndarray
-    whitened : ndarray
-        The offset, then the weights times the roots of their precisions.
-    objective : float
-        Minus the log evidence.
-    columns : ndarray
-        A column of ones, then those chosen over the roots of their precisions.
-    residuals : ndarray
-        Slope of the log likelihood in the score of each row.
-    curvatures : ndarray
-        Minus its second derivative.
-    skews : ndarray
-        Slope of the curvature.
-    factor : ndarray
-        Upper triangular factor of the Hessian of the whitened.
-    """
+    def __init__(self, columns, positive, negative):
+        self.columns = columns
+        self.positive = positive
+        self.negative = negative
+        self.modes = 0
 
-    chosen: np.ndarray
-    precisions: np.ndarray
-    whitened: np.ndarray
-    objective: float
-    columns: np.ndarray
-    residuals: np.ndarray
-    curvatures: np.ndarray
-    skews: np.ndarray
-    factor: np.ndarray
+    def loss(self, scores):
+        """Minus the log likelihood."""
+        sizes = abs(scores)
+        wrong = np.where(scores > 0, self.negative, self.positive)
+        return (self.positive + self.negative) @ np.log1p(np.exp(-sizes)) + wrong @ sizes
 
-    @property
-    def weights(self):
-        return self.whitened[1:] / np.sqrt(self.precisions)
-
-    @property
-    def offset(self):
-        return float(self.whitened[0])
-
-    def covariance(self):
-        """Of the whitened, in the posterior."""
-        return cho_solve((self.factor, False), np.eye(len(self.whitened)))
-
-    def without(self, whitened, place):
-        """The whitened, moved to where that at a place is 0, by the least loss in normal terms."""
-        unit = np.zeros(len(whitened))
-        unit[place] = 1
-        bent = dpotrs(self.factor, unit)[0]
-        return whitened - bent * (whitened[place] / bent[place])
-
-    def root(self):
-        """A matrix that, times its transpose, is the covariance."""
-        return solve_triangular(self.factor, np.eye(len(self.whitened)))
-
-    def pull(self):
-        """Derivative of half the log determinant in the score of each row."""
-        leverages = (solve_triangular(self.factor, self.columns.T, trans="T") ** 2).sum(axis=0)
-        return self.skews * (leverages - 1 / self.curvatures.sum()) / 2
+    def derivatives(self, scores):
+        """Slope of the log likelihood in each score, minus its second derivative, its third."""
+        one = expit(scores)
+        other = expit(-scores)
+        curvatures = (self.positive + self.negative) * one * other
+        return self.positive * other - self.negative * one, curvatures, curvatures * (other - one)
 
 
-class Model:
-    """Bernoulli labels in the span of some columns, each with a normal prior of its own.
+class Posterior:
+    """The posterior mode for one precision a column, and the normal approximation there.
+
+    The unknowns are the offset and the weights in use times the roots of their precisions, so
+    that their prior has unit variance and the Hessian is the identity plus another matrix.
 
     Parameters
     ----------
-    columns : ndarray of shape (n_rows, n_columns)
-    positive, negative : ndarray of shape (n_rows,)
-        How often each row has either label.
+    data : Data
+    precisions : ndarray of shape (n_columns,)
+        Infinite for the columns that are not in use.
+    near : Posterior, optional
+        Another, from whose mode Newton's method starts.
+
+    Attributes
+    ----------
+    used : ndarray of int
+        The columns in use.
+    offset, weights
+        The mode; a column that is not in use has weight 0.
+    objective : float
+        Minus the log evidence.
     """
 
-    def __init__(self, columns, positive, negative):
-        self.columns, self.positive, self.negative = columns, positive, negative
-        self.counts = positive + negative
-        self.modes = 0
+    def __init__(self, data, precisions, near=None):
+        data.modes += 1
+        self.data = data
+        self.precisions = precisions
+        self.used = np.flatnonzero(np.isfinite(precisions))
+        roots = np.sqrt(precisions[self.used])
+        self.columns = np.empty((len(data.columns), len(self.used) + 1))
+        self.columns[:, 0] = 1
+        self.columns[:, 1:] = data.columns[:, self.used] / roots
+        if near is None:
+            start = np.zeros(len(roots) + 1)
+            start[0] = np.log(data.positive.sum()) - np.log(data.negative.sum())
+        else:
+            start = np.append(near.offset, near.weights[self.used] * roots)
+        loss = self._maximize(start)
+        self.offset = float(self.mode[0])
+        self.weights = np.zeros(len(precisions))
+        self.weights[self.used] = self.mode[1:] / roots
+        # the first pivot is the root of the sum of curvatures, the others that of the rest
+        self.objective = float(loss + np.log(self.factor.diagonal()[1:]).sum())
 
-    def intercept_alone(self):
-        logit = np.log(self.positive.sum() / self.negative.sum())
-        return self._mode(np.zeros(0, dtype=int), np.zeros(0), np.array([logit]))
-
-    def mode(self, chosen, precisions, near):
-        """The mode, found from another."""
-        starts = [self._placed(near, near.whitened, chosen, precisions)]
-        for place in np.flatnonzero(~np.isin(near.chosen, chosen)) + 1:
-            # where the others go, in the quadratic model, as this one goes to 0
-            moved = near.without(near.whitened, place)
-            starts.append(self._placed(near, moved, chosen, precisions))
-        return self._mode(chosen, precisions, *starts)
-
-    def _placed(self, near, whitened, chosen, precisions):
-        """The whitened of one mode in the units of another, 0 where a column is new."""
-        known = np.zeros(self.columns.shape[1])
-        known[near.chosen] = whitened[1:] / np.sqrt(near.precisions)
-        return np.append(whitened[0], known[chosen] * np.sqrt(precisions))
-
-    def _mode(self, chosen, precisions, *starts):
-        """From the start of the least loss."""
-        self.modes += 1
-        columns = np.empty((len(self.columns), len(chosen) + 1))
-        columns[:, 0] = 1
-        columns[:, 1:] = self.columns[:, chosen] / np.sqrt(precisions)
-        penalty = np.append(0.0, np.ones(len(chosen)))
-        values = [self._loss(columns @ x) + penalty @ x**2 / 2 for x in starts]
-        value, x = min(values), starts[np.argmin(values)]
-        scores = columns @ x
+    def _maximize(self, x):
+        """Find the mode by Newton's method with halved steps; minus the log posterior there."""
+        prior = np.append(0.0, np.ones(len(x) - 1))
+        scores = self.columns @ x
+        value = self.data.loss(scores) + prior @ x**2 / 2
         decrement = np.inf
-        for _ in range(NEWTON):
-            residuals, curvatures, skews = self._slopes(scores)
-            weighted = columns * np.sqrt(curvatures)[:, None]
+        for _ in range(NEWTON_STEPS):
+            self.residuals, self.curvatures, self.skews = self.data.derivatives(scores)
+            weighted = self.columns * np.sqrt(self.curvatures)[:, None]
             hessian = weighted.T @ weighted
-            hessian.flat[:: len(x) + 1] += penalty
-            factor = _factor(hessian)
-            slope = columns.T @ residuals - penalty * x
-            step = dpotrs(factor, slope)[0]
-            last, decrement = decrement, slope @ step
-            if decrement <= SETTLED or last / 4 < decrement <= NEARLY:
+            hessian.flat[:: len(x) + 1] += prior
+            self.factor = _factor(hessian)
+            slope = self.columns.T @ self.residuals - prior * x
+            step = dpotrs(self.factor, slope)[0]
+            last = decrement
+            decrement = slope @ step
+            if decrement <= MODE_REACHED or last / 4 < decrement <= MODE_ROUNDED:
                 break
-            moved = columns @ step
-            for part in 0.5 ** np.arange(HALVES):
+            moved = self.columns @ step
+            for part in PARTS:
                 new = x + part * step
                 # far out, where curvatures vanish, a step may be too long to be squared
                 with np.errstate(over="ignore", invalid="ignore"):
-                    there = self._loss(scores + part * moved) + penalty @ new**2 / 2
+                    there = self.data.loss(scores + part * moved) + prior @ new**2 / 2
                 if there <= value - 1e-4 * part * decrement + ROUNDED * (1 + value):
                     break
             else:
                 break
-            x, value = new, there
-            scores = columns @ x
-        if not decrement <= NEARLY:
+            x = new
+            value = there
+            scores = self.columns @ x
+        if not decrement <= MODE_ROUNDED:
             raise SubproblemError(
                 f"the mode was not found: a Newton step still promises {decrement / 2:.1e}; pass "
                 "weights of rows that differ less"
             )
-        # the first pivot is the root of the sum of curvatures, the others that of the rest
-        objective = float(value + np.log(factor.diagonal()[1:]).sum())
-        return Mode(chosen, precisions, x, objective, columns, residuals, curvatures, skews, factor)
+        self.mode = x
+        return value
 
-    def _loss(self, scores):
-        """Minus the log likelihood."""
-        sizes = abs(scores)
-        wrong = np.where(scores > 0, self.negative, self.positive)
-        return self.counts @ np.log1p(np.exp(-sizes)) + wrong @ sizes
+    def covariance(self):
+        """Posterior covariance of the unknowns."""
+        return cho_solve((self.factor, False), np.eye(len(self.mode)))
 
-    def _slopes(self, scores):
-        one, other = expit(scores), expit(-scores)
-        curvatures = self.counts * one * other
-        return self.positive * other - self.negative * one, curvatures, curvatures * (other - one)
+    def covariance_root(self):
+        """A matrix that, times its transpose, is the covariance."""
+        return solve_triangular(self.factor, np.eye(len(self.mode)))
 
-    # ------------------------------------------------------------ changes foretold
+    def _determinant_slopes(self):
+        """Derivative of half the log determinant in the score of each row."""
+        leverages = (solve_triangular(self.factor, self.columns.T, trans="T") ** 2).sum(axis=0)
+        return self.skews * (leverages - 1 / self.curvatures.sum()) / 2
 
-    def inside(self, mode):
-        """The statistics s and q of the columns in use, from which they are left out."""
-        variances = mode.covariance().diagonal()[1:]
-        s = mode.precisions * (1 - variances) / variances
-        return s, np.sqrt(mode.precisions) * mode.whitened[1:] / variances
+    def slopes(self):
+        """Derivatives of the objective in the logarithms of the precisions in use."""
+        covariance = self.covariance()
+        bent = covariance @ (self.columns.T @ self._determinant_slopes())
+        return (self.mode**2 + covariance.diagonal() - 2 * self.mode * bent - 1)[1:] / 2
 
-    def outside(self, mode, exact=False):
-        """The statistics s and q of all columns as additions to those in use.
+    def inside(self):
+        """The statistics s and q of each column in use, from which itself is left out."""
+        variances = self.covariance().diagonal()[1:]
+        precisions = self.precisions[self.used]
+        s = precisions * (1 - variances) / variances
+        return s, np.sqrt(precisions) * self.mode[1:] / variances
 
-        With `exact`, also the excess of q^2 over s once the change of curvatures is known, which
-        is twice the slope of the log evidence in the variance of a weight, at 0.
+    def outside(self):
+        """The statistics s and q of all columns, as additions to those in use, and the excess.
+
+        That is the one of q^2 over s once the change of curvatures is known: twice the slope of
+        the log evidence in the variance of a weight, at 0.
         """
-        weighted = mode.curvatures[:, None] * mode.columns
-        across = self.columns.T @ weighted
-        explained = solve_triangular(mode.factor, across.T, trans="T")
-        own = np.einsum("ij,i,ij->j", self.columns, mode.curvatures, self.columns)
+        columns = self.data.columns
+        across = columns.T @ (self.curvatures[:, None] * self.columns)
+        explained = solve_triangular(self.factor, across.T, trans="T")
+        own = np.einsum("ij,i,ij->j", columns, self.curvatures, columns)
         s = own - (explained**2).sum(axis=0)
         # what is left of a column that those in use explain is rounding
         s = np.where(s > EXPLAINED * own, s, np.inf)
-        q = self.columns.T @ mode.residuals
-        if not exact:
-            return s, q
-        pull = mode.pull()
-        bent = cho_solve((mode.factor, False), mode.columns.T @ pull)
-        return s, q, q**2 - s - 2 * q * (self.columns.T @ pull - across @ bent)
-
-    def slopes(self, mode):
-        """Derivatives of the objective in the logarithms of the precisions."""
-        covariance = mode.covariance()
-        bent = covariance @ (mode.columns.T @ mode.pull())
-        found = 1 - mode.whitened**2 - covariance.diagonal() + 2 * mode.whitened * bent
-        return -found[1:] / 2
+        q = columns.T @ self.residuals
+        pull = self._determinant_slopes()
+        bent = cho_solve((self.factor, False), self.columns.T @ pull)
+        return s, q, q**2 - s - 2 * q * (columns.T @ pull - across @ bent)
 
 
 def _factor(hessian):
-    """Upper Cholesky factor of a matrix that is the identity plus another, but for its corner."""
+    """Upper Cholesky factor of the identity plus another matrix, except for its first entry."""
     factor, failed = dpotrf(hessian)
     pivots = factor.diagonal()
     # whatever is not finite spoils the pivots from there on
     if failed or not np.isfinite(pivots).all() or (pivots[1:] < 1 - 1e-6).any():
         raise SubproblemError(
-            "the mode was not found: its Hessian is singular but for rounding; pass another "
+            "the mode was not found: its Hessian is singular up to rounding; pass another "
             "kernel, or weights of rows that differ less"
         )
     return factor
 
 
-def share(precisions, s, q):
-    """What a column of these statistics adds to the log evidence, given the curvatures."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return (q**2 / (precisions + s) - np.log1p(s / precisions)) / 2
+def _contribution(precisions, s, q):
+    """What columns of these statistics add to the log evidence, given the curvatures."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        added = (q**2 / (precisions + s) - np.log1p(s / precisions)) / 2
+    return np.where(np.isinf(precisions), 0, added)
 
 
-def best_precision(s, q):
-    """That of the largest share; infinite where the column had better be left out."""
+def _best_precision(s, q):
+    """The precision of the largest contribution; infinite if the column is better left out."""
     excess = q**2 - s
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(excess > 0, np.clip(s**2 / excess, *LIMITS), np.inf)
+        return np.where(excess > 0, np.clip(s**2 / excess, LOWEST, HIGHEST), np.inf)
 
 
-def promised(surplus):
+def _addition_gain(surplus):
     """The gain of an addition whose ``q^2 / s`` is more than 1 by the surplus."""
     surplus = np.maximum(surplus, 0)
     return (surplus - np.log1p(surplus)) / 2
 
 
-class Search:
-    """Actions, one after the other, as long as one raises the evidence by more than ``tol``."""
+def _descending(gains, least):
+    """Places of the gains above the least, the largest first."""
+    order = np.argsort(-gains, kind="stable")
+    return order[gains[order] > least]
 
-    def __init__(self, model, options):
-        self.model, self.tol, self.max_iter = model, options.tol, options.max_iter
-        self.progress, self.exhaustive = options.progress, options.exhaustive
-        self.counts = dict.fromkeys(["add", "re-estimate", "delete", "refused"], 0)
-        self.state, self.steps = model.intercept_alone(), []
-        self.status, self.last_gain = "converged", np.inf
-        self.again = {}  # the objective below which a deletion that was refused is worth trying
+
+class Search:
+    """Actions, one after the other, as long as one raises the evidence by more than ``tol``.
+
+    An action sets the precision of one column, to infinity for a deletion, or moves all that are
+    in use.
+    """
+
+    def __init__(self, data, options):
+        self.data = data
+        self.tol = options.tol
+        self.max_iter = options.max_iter
+        self.progress = options.progress
+        self.exhaustive = options.exhaustive
+        self.state = Posterior(data, np.full(data.columns.shape[1], np.inf))
+        self.steps = []
+        self.counts = dict.fromkeys([*KINDS.values(), "refused"], 0)
+        self.last_gain = np.inf
+        self.status = "converged"
+        self.worthwhile = {}  # objective below which a deletion that was refused is tried again
 
     def run(self):
         from tqdm import tqdm
@@ -537,226 +523,155 @@ class Search:
         single = threadpool_limits(1, "blas")
         with single, tqdm(desc="RVM", unit="action", disable=not self.progress) as self.bar:
             self._record(np.inf)
-            self._by_closed_forms()
-            self._by_evidence()
-        self.counts["mode"] = self.model.modes
+            while not self._at_limit and self._follow_closed_forms():
+                pass
+            while not self._at_limit and self._improve():
+                pass
+        if self._at_limit:
+            self.status = "max_iter"
+        self.counts["mode"] = self.data.modes
+
+    def _improve(self):
+        """Take an action by the evidence itself, cheap ones first; False where none gains."""
+        self._move_together(ROUGH * self.tol)
+        if self._at_limit or self._delete(CHEAP) or self._add():
+            return True
+        if self._move_together(0.0) and self.last_gain > self.tol:
+            return True
+        return self._at_limit or self._delete() or (self.exhaustive and self._scan())
 
     def _record(self, change):
         elapsed = time.perf_counter() - self.began
-        size = len(self.state.chosen)
+        size = len(self.state.used)
         self.steps.append(Step(0, self.state.objective, change, size, elapsed))
         if self.progress and len(self.steps) > 1:
             self.bar.set_postfix(points=size, evidence=-self.state.objective, refresh=False)
             self.bar.update()
 
     @property
-    def _spent(self):
+    def _at_limit(self):
         return len(self.steps) > self.max_iter
 
-    def _try(self, chosen, precisions):
-        """The mode after an action, or None where there is none."""
+    def _try(self, columns, precisions, near=None):
+        """The posterior for other precisions of one or several columns, if its mode is found."""
+        changed = self.state.precisions.copy()
+        changed[columns] = precisions
         try:
-            return self.model.mode(chosen, precisions, self.state)
+            return Posterior(self.data, changed, near or self.state)
         except SubproblemError:
-            return None
+            return NO_MODE
 
-    def _take(self, kind, new, least=0.0):
+    def _take(self, new, least=0.0):
         """Go where an action leads if that gains more than the least; whether it does.
 
         A deletion has to lose nothing.
         """
-        gain = -np.inf if new is None else self.state.objective - new.objective
+        kind = KINDS[np.sign(len(new.used) - len(self.state.used))]
+        gain = self.state.objective - new.objective
         if not (gain >= 0 if kind == "delete" else gain > least):
             self.counts["refused"] += 1
             return False
-        before, after = np.zeros((2, self.model.columns.shape[1]))
-        before[self.state.chosen], after[new.chosen] = self.state.weights, new.weights
-        largest = abs(after).max(initial=0)
-        change = float(abs(after - before).max() / largest) if largest > 0 else np.inf
-        self.state, self.last_gain = new, gain
+        largest = abs(new.weights).max()
+        change = float(abs(new.weights - self.state.weights).max() / largest) if largest else np.inf
+        self.state = new
+        self.last_gain = gain
         self.counts[kind] += 1
         self._record(change)
         return True
 
-    def _with(self, column, precision):
+    def _follow_closed_forms(self):
+        """Take the action of the largest gain, given the curvatures, that is one in truth."""
+        least = max(COARSE, self.tol)
+        return any(
+            self._take(self._try(column, precision), self.tol)
+            for column, precision in self._promising(least)
+        )
+
+    def _promising(self, least):
+        """Changes of precisions in use, and then additions, by their gains given the curvatures."""
         state = self.state
-        return np.append(state.chosen, column), np.append(state.precisions, precision)
-
-    def _without(self, place):
-        return np.delete(self.state.chosen, place), np.delete(self.state.precisions, place)
-
-    # ------------------------------------------------------------ given the curvatures
-
-    def _by_closed_forms(self):
-        """The action of the largest gain foretold, as long as that is worth while."""
-        least, refused = max(COARSE, self.tol), set()
-        while not self._spent:
-            found = self._inside(least, refused) or self._outside(least, refused)
-            if found is None:
-                return
-            kind, column, chosen, precisions = found
-            if self._take(kind, self._try(chosen, precisions), self.tol):
-                refused.clear()
-            else:
-                refused.add((kind, column))
-
-    def _inside(self, least, refused):
-        """The best change of a precision, perhaps to infinity."""
-        state = self.state
-        s, q = self.model.inside(state)
-        best = best_precision(s, q)
-        gains = np.where(np.isinf(best), 0, share(best, s, q)) - share(state.precisions, s, q)
-        for place in np.argsort(-gains, kind="stable"):
-            if not gains[place] > least:
-                return None
-            kind = "delete" if np.isinf(best[place]) else "re-estimate"
-            column = state.chosen[place]
-            if (kind, column) in refused:
-                continue
-            if kind == "delete":
-                return kind, column, *self._without(place)
-            precisions = state.precisions.copy()
-            precisions[place] = best[place]
-            return kind, column, state.chosen, precisions
-
-    def _outside(self, least, refused):
-        """The best addition."""
-        s, q = self.model.outside(self.state)
-        gains = promised(q**2 / s - 1)
-        gains[self.state.chosen] = 0
-        for column in np.argsort(-gains, kind="stable"):
-            if not gains[column] > least:
-                return None
-            if ("add", column) not in refused:
-                precision = best_precision(s[column], q[column])
-                return "add", column, *self._with(column, precision)
-
-    # ------------------------------------------------------------ by the evidence itself
-
-    def _by_evidence(self):
-        while not self._spent:
-            self._move_together(ROUGH * self.tol)
-            if self._spent or self._delete() or self._add():
-                continue
-            # derivatives vanish where it ends
-            if self._move_together(0.0) and self.last_gain > self.tol:
-                continue
-            if not self._spent and not (
-                self._delete(everything=True) or (self.exhaustive and self._scan())
-            ):
-                return
-        self.status = "max_iter"
+        s, q = state.inside()
+        best = _best_precision(s, q)
+        gains = _contribution(best, s, q) - _contribution(state.precisions[state.used], s, q)
+        for place in _descending(gains, least):
+            yield state.used[place], best[place]
+        s, q, _ = state.outside()
+        gains = _addition_gain(q**2 / s - 1)
+        gains[state.used] = 0
+        for column in _descending(gains, least):
+            yield column, _best_precision(s[column], q[column])
 
     def _move_together(self, least):
-        """All precisions at once, until steps gain no more than the least; whether they gain.
+        """Move all precisions, until steps gain no more than the least; whether they gain.
 
-        If that is 0, as far as rounding allows.
+        If the least is 0, to where derivatives vanish as far as rounding allows.
         """
-        if not len(self.state.chosen):
+        near = self.state
+        used = near.used
+        if not len(used):
             return False
-        start, met = self.state, {"last": self.state}
 
         def objective(logs):
-            try:
-                new = self.model.mode(start.chosen, np.exp(logs), met["last"])
-            except SubproblemError:
-                return np.inf, np.zeros(len(logs))
-            met["last"] = new
-            if "best" not in met or new.objective < met["best"].objective:
-                met["best"] = new
-            return new.objective, self.model.slopes(new)
+            nonlocal near
+            new = self._try(used, np.exp(logs), near)
+            if new is NO_MODE:
+                return np.inf, np.zeros(len(used))
+            near = new
+            return new.objective, new.slopes()
 
-        logs = np.log(start.precisions)
-        ends = np.clip([logs - WIDE, logs + WIDE], *np.log(LIMITS))
-        minimize(
-            objective,
-            logs,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=ends.T,
-            options={
-                "gtol": 1e-9,
-                "ftol": max(least / max(start.objective, 1), 1e-15),
-                "maxcor": 30,
-            },
-        )
-        return self._take("re-estimate", met.get("best"))
+        logs = np.log(near.precisions[used])
+        ends = np.clip([logs - FARTHEST, logs + FARTHEST], np.log(LOWEST), np.log(HIGHEST)).T
+        ftol = max(least / max(near.objective, 1), 1e-15)
+        options = {"gtol": 1e-9, "ftol": ftol, "maxcor": 30}
+        found = minimize(objective, logs, jac=True, method="L-BFGS-B", bounds=ends, options=options)
+        return self._take(self._try(used, np.exp(found.x), near))
 
-    def _delete(self, everything=False):
-        """The first deletion after which the evidence is no smaller, of all or of the promising.
+    def _delete(self, loss=np.inf):
+        """The first deletion that does not lower the evidence, of those foretold to lose less.
 
-        Promising is what is foretold to be cheap, unless it was tried and lost more than the
-        evidence has gained since.
+        Where losses are limited, one that was tried is left out as long as the evidence has not
+        gained what it lost then.
         """
-        losses = share(self.state.precisions, *self.model.inside(self.state))
-        for place in np.argsort(losses, kind="stable"):
-            column = self.state.chosen[place]
-            if not everything:
-                if losses[place] > CHEAP:
-                    return False
-                if self.state.objective > self.again.get(column, np.inf):
-                    continue
-            new = self._try(*self._without(place))
-            if self._take("delete", new):
+        state = self.state
+        losses = _contribution(state.precisions[state.used], *state.inside())
+        for place in _descending(-losses, -loss):
+            column = state.used[place]
+            if np.isfinite(loss) and state.objective > self.worthwhile.get(column, np.inf):
+                continue
+            new = self._try(column, np.inf)
+            if self._take(new):
                 return True
-            lost = np.inf if new is None else new.objective - self.state.objective
-            self.again[column] = self.state.objective - lost
+            self.worthwhile[column] = 2 * state.objective - new.objective
         return False
 
     def _add(self):
         """The first addition, at its best precision, that gains more than the tolerance."""
-        s, q, excess = self.model.outside(self.state, exact=True)
+        s, q, excess = self.state.outside()
         with np.errstate(invalid="ignore"):
-            gains = promised(np.fmax(q**2 / s - 1, excess / s))
-        gains[self.state.chosen] = 0
-        for column in np.argsort(-gains, kind="stable"):
-            if not gains[column] > self.tol:
-                return False
-            if self._take("add", self._best_addition(column, s[column]), self.tol):
-                return True
-        return False
+            gains = _addition_gain(np.fmax(q**2 / s - 1, excess / s))
+        gains[self.state.used] = 0
+        # the best precision is near s or beyond
+        return any(
+            self._take(self._best(column, np.log(s[column]) + [-8.0, 14.0]), self.tol)
+            for column in _descending(gains, self.tol)
+        )
 
-    def _best_addition(self, column, s):
-        """With the precision of the largest evidence, where the closed form has it or beyond."""
-        ends = np.clip(np.log(s) + [-BELOW, ABOVE], *np.log(LIMITS))
-        return self._best(self._joined(column), ends)
-
-    def _best(self, action, ends):
-        met = [None]
+    def _best(self, column, ends):
+        """The posterior of the largest evidence, with the log precision of a column in a range."""
 
         def objective(log):
-            new = self._try(*action(np.exp(log)))
-            if new is None:
-                return np.inf
-            if met[0] is None or new.objective < met[0].objective:
-                met[0] = new
-            return new.objective
+            return self._try(column, np.exp(log)).objective
 
-        minimize_scalar(objective, bounds=ends, method="bounded", options={"xatol": 1e-3})
-        return met[0]
+        bounds = np.clip(ends, np.log(LOWEST), np.log(HIGHEST))
+        found = minimize_scalar(objective, bounds=bounds, options={"xatol": 1e-3})
+        return self._try(column, np.exp(found.x))
 
     def _scan(self):
         """The first column with a precision on a grid that gains more than the tolerance."""
-        grid = np.arange(*np.log(LIMITS), GRID)
-        for column in range(self.model.columns.shape[1]):
-            places = np.flatnonzero(self.state.chosen == column)
-            kind = "re-estimate" if len(places) else "add"
-            action = self._at(places[0]) if len(places) else self._joined(column)
-            objectives = [getattr(self._try(*action(p)), "objective", np.inf) for p in np.exp(grid)]
+        grid = np.arange(np.log(LOWEST), np.log(HIGHEST), GRID)
+        for column in range(self.data.columns.shape[1]):
+            best = np.argmin([self._try(column, p).objective for p in np.exp(grid)])
             # where the least is flat, its neighbours are not far
-            best = np.argmin(objectives)
-            ends = grid[[max(best - 1, 0), min(best + 1, len(grid) - 1)]]
-            if self._take(kind, self._best(action, ends), self.tol):
+            if self._take(self._best(column, grid[best] + [-GRID, GRID]), self.tol):
                 return True
         return False
-
-    def _at(self, place):
-        def action(precision):
-            precisions = self.state.precisions.copy()
-            precisions[place] = precision
-            return self.state.chosen, precisions
-
-        return action
-
-    def _joined(self, column):
-        return lambda precision: self._with(column, precision)
