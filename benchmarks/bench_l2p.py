@@ -26,7 +26,7 @@ def prepared(X, y):
 
 
 def later(rows):
-    """Sizes after some steps, and a machine whose blocks are those of the last of them."""
+    """Sizes after some steps, and a machine whose active rows are those of the last of them."""
     machine = JointMachine(rows)
     W = machine.solve(np.ones(rows.X.shape[1]))
     largest = np.linalg.norm(W, axis=1).max()
@@ -62,14 +62,14 @@ def one_step(shape, floor, repeats):
 
 
 def in_products(shape, repeats):
-    """A step from the blocks of the last, in times that its matrix alone takes."""
+    """A step from the active rows of the last, in times that its matrix alone takes."""
     rows = prepared(*instance(*shape))
     sizes, machine, W = later(rows)
     following = (np.linalg.norm(W, axis=1) ** 2 + 1e-12) ** (1 - P / 2)
-    blocks = machine.programs.blocks.copy()
+    active = machine.programs.active.copy()
 
     def step():
-        machine.programs.blocks = blocks.copy()
+        machine.programs.active = active.copy()
         machine.solve(following)
 
     def five_products():

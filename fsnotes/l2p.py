@@ -13,7 +13,7 @@ from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.surrogates import Power
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError, warn
-from fsnotes.solvers.nonneg import MultiplierPrograms, Unbounded
+from fsnotes.solvers.squared_hinge import SquaredHinge, Unbounded
 
 __all__ = ["DSO", "JointSteps", "Rows", "only", "refitted"]
 
@@ -54,7 +54,7 @@ class JointMachine:
 
     def __init__(self, rows):
         self.rows = rows
-        self.programs = MultiplierPrograms(rows.signs)
+        self.programs = SquaredHinge(rows.signs)
 
     def solve(self, sizes, softness=0.0):
         """Weights; rows whose size is zero have none.
@@ -201,7 +201,7 @@ class Elimination:
         self.equations = X if self.exact else self.base.T @ X
         self.others = np.setdiff1d(np.arange(X.shape[1]), self.pivots)
         self.slacks = np.zeros(rows.signs.shape)
-        self.programs = MultiplierPrograms(rows.signs)
+        self.programs = SquaredHinge(rows.signs)
 
     def start(self):
         return self.free_step(np.ones(self.rows.X.shape[1]))
@@ -228,20 +228,19 @@ class Elimination:
         roots = np.sqrt(sizes[pivots])[:, None]
         given = np.linalg.solve(columns, self.base.T @ signs - fixed) / roots
         moved = (np.linalg.solve(columns, self.base.T) / roots).T
+        # Columns of length 1 keep non-negative least squares from going round in circles sooner.
         lengths, size = np.linalg.norm(moved, axis=1), np.linalg.norm(given, axis=0)
-
-        def least_squares(k):
-            try:  # with columns of length 1, since with others it goes round in circles sooner
-                unit = (moved / lengths[:, None]).T * signs[:, k]
-                found, _ = nnls(unit, -given[:, k] / size[k], maxiter=ROUNDS * len(signs))
-                return found * size[k] / lengths
+        unit = (moved / lengths[:, None]).T
+        for k, sign in enumerate(signs.T):
+            try:
+                found, _ = nnls(unit * sign, -given[:, k] / size[k], maxiter=ROUNDS * len(signs))
+                slacks = found * size[k] / lengths
             except RuntimeError:
-                return None
-
-        targets = -signs * (moved @ given)
-        found = self.programs.solve(moved, np.zeros(len(signs)), targets, least_squares)
-        self.slacks = signs * found.multipliers
-        W[pivots] = roots * (given + found.weights)
+                program = SquaredHinge(sign[:, None])
+                targets = -sign[:, None] * (moved @ given[:, [k]])
+                slacks = program.solve(moved, np.zeros(len(signs)), targets).multipliers[:, 0]
+            self.slacks[:, k] = sign * slacks
+        W[pivots] = roots * (given + moved.T @ self.slacks)
         return W
 
 

@@ -1,0 +1,329 @@
+"""Least weights under margins, soft by the squared hinge or hard, for several programs at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.optimize import brentq, linprog
+
+from fsnotes.errors import SubproblemError
+
+__all__ = ["Solution", "SquaredHinge", "Unbounded"]
+
+VERIFIED = 1e-9  # largest violation of a constraint and of complementarity, both relative
+ROUNDED = 1e-12  # what may be rounding, relative to the largest target or multiplier
+VANISHED = 1e-9  # a sum that is zero, relative to the sum of the absolute values of its parts
+STEPS = 100  # most Newton steps of a program
+QUICK = 20  # most Newton steps from the last multipliers, before proximal steps take over
+# Softness is relative to the square of a row, since that is what it is added to.
+APPROACH = (1e-2, 1e-3, 3e-4)  # softness on the way to little or none
+HARD = 1e-10  # softness of a proximal step that begins near the solution
+CAREFUL = tuple(10.0 ** np.arange(-3, -21, -1))  # softness of proximal steps from anywhere
+
+
+class Unbounded(Exception):
+    """No weights meet the hard targets of some programs, whose multipliers may grow for ever.
+
+    Attributes
+    ----------
+    certificates : dict
+        For each such program, multipliers ``r >= 0``, not all zero, with ``Z' (signs * r) = 0``.
+    """
+
+    def __init__(self, certificates):
+        super().__init__(certificates)
+        self.certificates = certificates
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights and multipliers of all programs, and how far they are from optimal.
+
+    Attributes
+    ----------
+    multipliers : ndarray of shape (n_rows, n_programs)
+    weights : ndarray of shape (n_columns, n_programs)
+        ``Z' (signs * multipliers)``, more accurate than this sum where large parts of it cancel.
+    violation : ndarray of shape (n_programs,)
+        The larger one of the relative violations of a constraint and of complementarity.
+    """
+
+    multipliers: np.ndarray
+    weights: np.ndarray
+    violation: np.ndarray
+
+
+class SquaredHinge:
+    """Minimise ``|w|^2 / 2 + sum max(0, targets - signs * Z w)^2 / (2 softness)``, often.
+
+    Each column of signs is a program of its own. A softness of zero stands for the constraints
+    ``signs * Z w >= targets``. The dual minimises ``r' (Q + diag(softness)) r / 2 - targets' r``
+    over ``r >= 0``, where Q holds the inner products of the rows ``signs * Z``, and gives
+    ``w = Z' (signs * r)``. Newton's method finds the rows with ``r > 0``, which are called active,
+    beginning with those of the last call. Hard margins are proximal steps in the multipliers, each
+    of which is a soft program.
+
+    Parameters
+    ----------
+    signs : ndarray of shape (n_rows, n_programs)
+
+    Attributes
+    ----------
+    counts : dict
+        Newton steps and proximal steps so far.
+    """
+
+    def __init__(self, signs):
+        self.signs = signs
+        self.active = None
+        self.counts = {"newton step": 0, "proximal step": 0}
+
+    def solve(self, Z, softness, targets=None):
+        """Solve all programs for these rows.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n_rows, n_columns)
+        softness : ndarray of shape (n_rows,)
+            All zero or all above zero.
+        targets : ndarray of shape (n_rows, n_programs), optional
+            Ones by default.
+
+        Returns
+        -------
+        Solution
+
+        Raises
+        ------
+        Unbounded
+            If the softness is zero and no weights meet the targets of some program.
+        SubproblemError
+            If an answer cannot be verified.
+        """
+        N, is_soft, is_cold = len(Z), softness.any(), self.active is None
+        targets = np.ones(self.signs.shape) if targets is None else targets
+        rows = FewRows(Z) if N <= Z.shape[1] else ManyRows(Z)
+        if is_cold:
+            self.active = np.ones(self.signs.shape, dtype=bool)
+        fits, exact, certificates = [], {}, {}
+        for k, signs in enumerate(self.signs.T):
+            program = Program(rows, signs, softness, targets[:, k], self.active[:, k], self.counts)
+            if is_cold and (is_soft or N > Z.shape[1]):
+                program.approach()
+            fit = program.solve((0.0,) if is_soft else (HARD, HARD))
+            if fit.violation > VERIFIED and not is_soft:
+                certificate = grow_forever(signs[:, None] * Z, targets[:, k])
+                if certificate is not None:
+                    certificates[k] = certificate
+                    continue
+            if fit.violation > VERIFIED:
+                fit, exact[k] = program.solve_carefully(Z)
+            fits.append(fit)
+            self.active[:, k] = fit.multipliers > 0
+        if certificates:
+            raise Unbounded(certificates)
+        weights = rows.weights(np.column_stack([fit.point for fit in fits]))
+        for k, found in exact.items():
+            weights[:, k] = found
+        multipliers = np.column_stack([fit.multipliers for fit in fits])
+        return Solution(multipliers, weights, np.array([fit.violation for fit in fits]))
+
+
+@dataclass
+class Fit:
+    """Multipliers of a program, the point of its rows that they give, and its products."""
+
+    multipliers: np.ndarray
+    point: np.ndarray
+    products: np.ndarray
+    violation: float = np.inf
+
+
+class Program:
+    """One program, and the rows that are active in it."""
+
+    def __init__(self, rows, signs, softness, targets, active, counts):
+        self.rows, self.signs, self.softness, self.targets = rows, signs, softness, targets
+        self.active, self.counts = active, counts
+
+    def approach(self):
+        """Find active rows by way of larger softness, which takes fewer steps in all."""
+        for part in APPROACH:
+            level = part * self.rows.squares.mean()
+            if level > self.softness.max():
+                self.newton(np.full(len(self.signs), level), self.targets, STEPS)
+
+    def solve(self, parts):
+        """The fit of proximal steps, of which each adds a part of the squares to the softness.
+
+        A step minimises the dual plus ``|r - last|^2 / 2`` in the norm of what it adds, so that
+        multipliers are unique even where rows depend on each other. A part of 0 is Newton's method
+        for the program as it is.
+        """
+        best = Fit(np.zeros(len(self.signs)), None, None)
+        for part in parts:
+            added = part * self.rows.squares
+            self.counts["proximal step"] += int(part > 0)
+            targets = self.targets + added * best.multipliers
+            fit = self.newton(self.softness + added, targets, STEPS if part > HARD else QUICK)
+            fit.violation = self.violation(fit)
+            if fit.violation < best.violation or part > HARD:
+                best = fit
+            if fit.violation <= VERIFIED:
+                break
+        return best
+
+    def solve_carefully(self, Z):
+        """The fit, and weights, where inner products of rows have lost columns that are small."""
+        base = None
+        if len(Z) <= Z.shape[1]:
+            base, upper = qr(Z.T, mode="economic")
+            Z = upper.T
+        self.rows = ManyRows(Z, few=0)
+        fit = self.solve(CAREFUL)
+        if fit.violation > VERIFIED:
+            raise SubproblemError(
+                "a quadratic program was not solved: it violates its optimality conditions by "
+                f"{fit.violation:.1e}, more than {VERIFIED:g}"
+            )
+        if base is None:
+            return fit, fit.point
+        weights, fit.point = base @ fit.point, self.signs * fit.multipliers
+        return fit, weights
+
+    def newton(self, softness, targets, most):
+        """The fit of a program whose softness is above zero everywhere."""
+        limit = ROUNDED * abs(targets).max()
+        point = None
+        for _ in range(most):
+            self.counts["newton step"] += 1
+            r, new, after = self.stationary(softness, targets)
+            small = ROUNDED * abs(r).max()
+            if not np.where(self.active, r < -small, after < targets - limit).any():
+                break
+            following = np.where(self.active, r > 0, after < targets)
+            if point is None:  # the active rows of before belong to no point
+                point, products, self.active = new, after, following
+                continue
+            step, change = new - point, after - products
+
+            def slope(part, point=point, step=step, products=products, change=change):
+                """Derivative of the objective at a part of the step."""
+                missing = np.maximum(targets - products - part * change, 0)
+                norm = self.rows.inner(point + part * step, step, self.signs * change)
+                return norm - change @ (missing / softness)
+
+            part = brentq(slope, 0, 1) if slope(1) > 0 > slope(0) else 1
+            point, products = point + part * step, products + part * change
+            self.active = following if part == 1 else products < targets
+        return Fit(np.maximum(r, 0), new, after)
+
+    def stationary(self, softness, targets):
+        """Multipliers of active rows with ``products + softness * multipliers = targets``."""
+        inside = np.flatnonzero(self.active)
+        given = (self.signs * targets)[inside]
+        found, point, products = self.rows.solve(inside, softness[inside], given)
+        r = np.zeros(len(targets))
+        r[inside] = found
+        return self.signs * r, point, self.signs * products
+
+    def violation(self, fit):
+        r, targets = fit.multipliers, self.targets
+        slacks = fit.products + self.softness * r - targets
+        short = -slacks.min() / max(abs(targets).max(), 1e-300)
+        return max(short, abs(r @ slacks) / max(abs(targets) @ r, 1e-300))
+
+
+class FewRows:
+    """Rows of at least as many columns, by their inner products; a point combines rows."""
+
+    def __init__(self, Z):
+        self.Z, self.B = Z, Z @ Z.T
+        self.squares = without_zeros(self.B.diagonal())
+        self.of_all = {}
+
+    def solve(self, inside, softness, given):
+        """Solve ``(inner products + diag(softness)) x = given`` for the rows inside.
+
+        Returns x, the point ``sum x_i z_i``, and the inner products of that with all rows.
+        """
+        if len(inside) < len(self.B):
+            lower = factor(self.B[inside[:, None], inside], softness)
+        else:  # all programs begin with these
+            key = softness.tobytes()
+            if key not in self.of_all:
+                self.of_all[key] = factor(self.B.copy(), softness)
+            lower = self.of_all[key]
+        point = np.zeros(len(self.B))
+        if len(inside):
+            point[inside] = dpotrs(lower, given, lower=1)[0]
+        return point[inside], point, self.B @ point
+
+    def inner(self, point, other, products):
+        """Inner product of two points, of which the other has these products with the rows."""
+        return point @ products
+
+    def weights(self, points):
+        return self.Z.T @ points
+
+
+class ManyRows:
+    """Rows of fewer columns, as they are; a point holds weights.
+
+    Where more than `few` rows are active, the matrix has the size of the columns.
+    """
+
+    def __init__(self, Z, few=None):
+        self.Z, self.few = Z, Z.shape[1] if few is None else few
+        self.squares = without_zeros(np.einsum("ij,ij->i", Z, Z))
+
+    def solve(self, inside, softness, given):
+        Z = self.Z[inside]
+        found, point = np.zeros(len(Z)), np.zeros(Z.shape[1])
+        if 0 < len(Z) <= self.few:
+            found = dpotrs(factor(Z @ Z.T, softness), given, lower=1)[0]
+            point = Z.T @ found
+        elif len(Z):
+            scaled = Z / np.sqrt(softness)[:, None]
+            lower = factor(scaled.T @ scaled, 1)
+            for _ in range(3):  # once, and twice more for what rounding has left
+                left = given - Z @ point - softness * found
+                step = dpotrs(lower, Z.T @ (found + left / softness) - point, lower=1)[0]
+                point, found = point + step, found + (left - Z @ step) / softness
+        return found, point, self.Z @ point
+
+    def inner(self, point, other, products):
+        return point @ other
+
+    def weights(self, points):
+        return points
+
+
+def factor(square, softness):
+    """Cholesky factor of a matrix, in its place, with the softness on its diagonal."""
+    square.flat[:: len(square) + 1] += softness
+    lower, failed = dpotrf(square, lower=1, overwrite_a=1)
+    if failed:
+        raise SubproblemError("a quadratic program was not solved: its sizes differ too much")
+    return lower
+
+
+def without_zeros(squares):
+    return np.where(squares > 0, squares, squares.mean() or 1.0)
+
+
+def grow_forever(A, targets):
+    """Multipliers r >= 0 with ``A' r = 0`` and ``targets' r > 0``, if there are any."""
+    sizes = abs(A).max(axis=0)
+    A = A[:, sizes > 0] / sizes[sizes > 0]  # the units of columns do not matter
+    system = np.vstack([A.T, targets / max(abs(targets).max(), 1e-300)])
+    goal = np.append(np.zeros(len(system) - 1), 1.0)
+    r = linprog(np.zeros(len(A)), A_eq=system, b_eq=goal).x
+    if r is None:
+        return None
+    r = np.where(r > ROUNDED * r.max(), r, 0)
+    some = np.flatnonzero(r)
+    r[some] += np.linalg.lstsq(system[:, some], goal - system @ r)[0]
+    vanished = abs(r @ A) <= VANISHED * (r @ abs(A))
+    return r if (r >= 0).all() and vanished.all() and r @ targets > 0 else None
