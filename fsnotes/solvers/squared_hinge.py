@@ -18,7 +18,7 @@ STEPS = 100  # most Newton steps of a program
 QUICK = 20  # most Newton steps from the last multipliers, before proximal steps take over
 # Softness is relative to the square of a row, since that is what it is added to.
 APPROACH = (1e-2, 1e-3, 3e-4)  # softness on the way to little or none
-HARD = 1e-10  # softness of a proximal step that begins near the solution
+HARD = 1e-11  # softness of a proximal step that begins near the solution
 CAREFUL = tuple(10.0 ** np.arange(-3, -21, -1))  # softness of proximal steps from anywhere
 
 
@@ -137,7 +137,7 @@ class Fit:
     multipliers: np.ndarray
     point: np.ndarray
     products: np.ndarray
-    violation: float = np.inf
+    violation: float
 
 
 class Program:
@@ -161,13 +161,12 @@ class Program:
         multipliers are unique even where rows depend on each other. A part of 0 is Newton's method
         for the program as it is.
         """
-        best = Fit(np.zeros(len(self.signs)), None, None)
+        best = Fit(np.zeros(len(self.signs)), None, None, np.inf)
         for part in parts:
             added = part * self.rows.squares
             self.counts["proximal step"] += int(part > 0)
             targets = self.targets + added * best.multipliers
             fit = self.newton(self.softness + added, targets, STEPS if part > HARD else QUICK)
-            fit.violation = self.violation(fit)
             if fit.violation < best.violation or part > HARD:
                 best = fit
             if fit.violation <= VERIFIED:
@@ -217,7 +216,7 @@ class Program:
             part = brentq(slope, 0, 1) if slope(1) > 0 > slope(0) else 1
             point, products = point + part * step, products + part * change
             self.active = following if part == 1 else products < targets
-        return Fit(np.maximum(r, 0), new, after)
+        return self.verify(r, new, after)
 
     def stationary(self, softness, targets):
         """Multipliers of active rows with ``products + softness * multipliers = targets``."""
@@ -228,11 +227,18 @@ class Program:
         r[inside] = found
         return self.signs * r, point, self.signs * products
 
-    def violation(self, fit):
-        r, targets = fit.multipliers, self.targets
-        slacks = fit.products + self.softness * r - targets
-        short = -slacks.min() / max(abs(targets).max(), 1e-300)
-        return max(short, abs(r @ slacks) / max(abs(targets) @ r, 1e-300))
+    def verify(self, r, point, products):
+        """The fit, without multipliers below zero, and what it violates.
+
+        At the optimum ``targets' r`` is twice the objective, of which the multipliers dropped and
+        the products of multipliers and slacks are a part.
+        """
+        kept = np.maximum(r, 0)
+        slacks = products + self.softness * kept - self.targets
+        short = -slacks.min() / max(abs(self.targets).max(), 1e-300)
+        apart = kept @ abs(slacks) + (kept - r) @ abs(self.targets)
+        value = max(self.targets @ kept, 1e-300)
+        return Fit(kept, point, products, max(short, apart / value))
 
 
 class FewRows:
