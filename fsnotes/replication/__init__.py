@@ -1,7 +1,8 @@
 """Tables of the papers, computed again: declarations, the engine, verdicts and their tables.
 
 ``python -m fsnotes.replication list`` names the tables; `run` computes one, `replication_table`
-shows it beside what was printed. A chapter is a module of this package that holds `CHAPTER`.
+shows it beside what was printed. A chapter is a module of ``fsnotes.replication.chapters`` that
+holds `CHAPTER`.
 """
 
 from fsnotes.replication.declare import (
@@ -17,9 +18,10 @@ from fsnotes.replication.declare import (
     Table,
     TunedOnce,
     all_chapters,
+    get_chapter,
     printed,
 )
-from fsnotes.replication.engine import Audit, Cell, MissingResult, Results, audit, run
+from fsnotes.replication.engine import Audit, audit, run
 from fsnotes.replication.judge import Verdict, compare, holm, verdict
 from fsnotes.replication.render import (
     claims,
@@ -28,6 +30,7 @@ from fsnotes.replication.render import (
     supports,
     verdict_table,
 )
+from fsnotes.replication.store import Cell, MissingResult, Results
 
 __all__ = [
     "Audit",
@@ -46,11 +49,12 @@ __all__ = [
     "Table",
     "TunedOnce",
     "Verdict",
-    "audit",
     "all_chapters",
+    "audit",
     "claims",
     "compare",
     "comparison_table",
+    "get_chapter",
     "holm",
     "printed",
     "replication_table",

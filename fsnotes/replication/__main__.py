@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from fsnotes.replication import declare, engine, render
+from fsnotes.replication import declare, engine, render, store
 
 
 def parser():
@@ -21,10 +21,12 @@ def parser():
     running.add_argument("--dask", metavar="ADDRESS", help="spread over a dask cluster")
     showing = commands.add_parser("show", help="printed and measured values")
     showing.add_argument("target", metavar="TABLE_OR_CHAPTER", help="mempm/table4, or mempm")
-    for command in (listing, running, showing):
+    again = "compute what is there, too; what comes out equal stays as it was"
+    running.add_argument("--again", action="store_true", help=again)
+    for command, function in [(listing, show_list), (running, compute), (showing, show_tables)]:
         command.add_argument("--quick", action="store_true", help="one repeat, stored apart")
-    for command in (listing, running, showing):
         command.add_argument("--results", metavar="FOLDER", help="where results are")
+        command.set_defaults(function=function)
     return top
 
 
@@ -32,7 +34,7 @@ def main(argv=None):
     """Run the command line; returns the exit code."""
     arguments = parser().parse_args(argv)
     try:
-        globals()[f"_{arguments.command}"](arguments)
+        arguments.function(arguments)
     except (declare.ExperimentError, OSError) as error:
         print(f"fsnotes.replication: {error}", file=sys.stderr)
         return 1
@@ -42,19 +44,22 @@ def main(argv=None):
     return 0
 
 
-def _list(arguments):
+def show_list(arguments):
+    """Print a line for each table of each chapter."""
     for chapter in declare.all_chapters().values():
-        results = engine.Results(chapter, arguments.results, arguments.quick)
+        results = store.Results(chapter, arguments.results, arguments.quick)
         for table in chapter.tables.values():
             print(render.summary(chapter, table, results))
 
 
-def _run(arguments):
+def compute(arguments):
+    """Compute cells, and say how many and where they are."""
     done = engine.run(
         arguments.target,
         jobs=arguments.jobs,
         quick=arguments.quick,
         only=arguments.only,
+        again=arguments.again,
         dask=arguments.dask,
         folder=arguments.results,
     )
@@ -63,9 +68,10 @@ def _run(arguments):
         print(f"{dataset} is not available; supply {dataset}.npz to compute its cells")
 
 
-def _show(arguments):
+def show_tables(arguments):
+    """Print the table that is asked for, or all of a chapter that have results."""
     chapter, table = declare.find(arguments.target)
-    results = engine.Results(chapter, arguments.results, arguments.quick)
+    results = store.Results(chapter, arguments.results, arguments.quick)
     options = {"folder": arguments.results, "quick": arguments.quick}
     shown = [
         render.replication_table(f"{chapter.name}/{chosen.name}", **options)
@@ -73,7 +79,7 @@ def _show(arguments):
         if any(results.has(*name) for name in chosen.cells())
     ]
     if not shown:
-        raise engine.MissingResult(
+        raise store.MissingResult(
             f"there are no results for {arguments.target}; {results.remedy()}", "not run"
         )
     print(*shown, sep="\n\n")

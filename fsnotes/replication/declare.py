@@ -39,7 +39,8 @@ class Method:
     Parameters
     ----------
     estimator : str
-        Dotted name, ``"fsnotes.MPM"``; imported where it runs.
+        Dotted name, ``"fsnotes.MPM"``; imported where it runs. The class's name is part of the key
+        of results, and the module where it stands is not.
     parameters : mapping
         Keyword arguments; what is no JSON value is told apart by its ``repr``.
     grid : mapping of str to sequence
@@ -94,8 +95,8 @@ class Method:
 class Dataset:
     """A data set by name; ``make`` returns ``X, y`` if `~fsnotes.data.datasets.load` does not.
 
-    With ``rows``, each repeat of the cross-validation draws so many of its own, with the shares of
-    the classes, so that intervals allow for which rows were drawn.
+    With ``rows``, each repeat of the cross-validation draws so many of its own, with the classes in
+    their proportions, so that intervals allow for which rows were drawn.
     """
 
     name: str
@@ -116,7 +117,8 @@ class Dataset:
         else:
             X, y = self.make()
         # adding zero turns -0.0, which some formats keep, into 0.0
-        X, y = np.asarray(X, dtype=float) + 0.0, np.asarray(y)
+        X = np.asarray(X, dtype=float) + 0.0
+        y = np.asarray(y)
         order = np.lexsort((*X.T[::-1], y))
         return X[order], y[order]
 
@@ -239,15 +241,15 @@ class RandomSplits(Protocol):
         return list(draws.split(np.zeros(len(y)), y))
 
     def __str__(self):
-        share = f"{100 * self.test_size:g} percent"
-        return f"{self.repeats} random splits that test on {share}, seed {self.seed}"
+        part = f"{100 * self.test_size:g} percent"
+        return f"{self.repeats} random splits that test on {part}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
 class TunedOnce(RandomSplits):
     """Random splits with the settings that are chosen by the training rows of the first of them.
 
-    By so many of these at most, with the shares of the classes.
+    At most ``tuning_rows`` of these are used, with the classes in their proportions.
     """
 
     tuning_rows: int = 10**9
@@ -326,7 +328,8 @@ def printed(block, *, incomparable=None, proofs=None):
     [(('sonar', 'mpm', 'accuracy'), '75.3')]
     """
     header, *lines = [line.split() for line in block.splitlines() if line.strip()]
-    reasons, proofs = dict(incomparable or {}), dict(proofs or {})
+    reasons = dict(incomparable or {})
+    proofs = dict(proofs or {})
     found = []
     for method, measure, *texts in lines:
         if len(texts) != len(header):
@@ -391,30 +394,36 @@ class Claim:
 
     ``check(read)`` returns whether it holds, or None where results cannot tell; its docstring says
     how it is judged. ``read(dataset, method)`` is a `Cell`. A check that needs no results takes no
-    notice of its argument. The link is ``page.html#anchor``.
+    notice of its argument. The topic is a name of our own for what it is about, by which a book
+    finds the passage to link to; without one that is where the chapter's tables are shown.
     """
 
     paper: str
     place: str
     text: str
     check: Callable
-    link: str
+    topic: str = ""
+
+    @property
+    def rule(self):
+        """How it is judged, in a line."""
+        return " ".join((self.check.__doc__ or "").split())
 
 
 @dataclass(frozen=True)
 class Misprint:
-    """What a paper prints by mistake, and what is right."""
+    """What a paper prints by mistake, and what is right; the topic is as in `Claim`."""
 
     paper: str
     place: str
     text: str
     right: str
-    link: str
+    topic: str = ""
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """Everything of one chapter; see ``fsnotes.replication.chapters.mempm`` for an example.
+    """Everything of one chapter; see ``fsnotes/replication/chapters/mempm.py`` for an example.
 
     Parameters
     ----------
@@ -427,8 +436,6 @@ class Chapter:
     protocol : Protocol
     tables : tuple of Table
     claims : tuple of Claim or Misprint
-    link : str
-        ``page.html#anchor`` of the tables in the book.
     """
 
     name: str
@@ -438,7 +445,6 @@ class Chapter:
     protocol: Protocol
     tables: tuple = ()
     claims: tuple = ()
-    link: str = ""
 
     def __post_init__(self):
         named = (Dataset(d) if isinstance(d, str) else d for d in self.datasets)
@@ -474,6 +480,8 @@ class Chapter:
         declared = dict(vars(self.methods[method]))
         del declared["paper"], declared["datasets"], declared["group"]  # these change no result
         declared = {k: v for k, v in declared.items() if v or k not in ("tuning", "leaks")}
+        # a class may move to another module, which changes no result
+        declared["estimator"] = declared["estimator"].rpartition(".")[2]
         declared["grid"] = list(declared["grid"].items())  # their order decides ties
         return fingerprint([declared, digest_of(self.datasets[dataset]), asdict(protocol)])
 
@@ -510,7 +518,27 @@ def known(kind, name, names):
     raise ExperimentError(f"no {kind} is called {name!r}; {hint}")
 
 
-@functools.lru_cache(maxsize=1)
+def chapter_names():
+    """Names of the declared chapters, in alphabetical order; none of them is imported."""
+    package = importlib.import_module("fsnotes.replication.chapters")
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+
+
+def get_chapter(name):
+    """The declared chapter of a name; no other is imported.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Chapter
+    """
+    known("chapter", name, chapter_names())
+    return importlib.import_module(f"fsnotes.replication.chapters.{name}").CHAPTER
+
+
 def all_chapters():
     """The declared chapters by name, in alphabetical order.
 
@@ -518,17 +546,13 @@ def all_chapters():
     -------
     dict of str to Chapter
     """
-    package = importlib.import_module("fsnotes.replication.chapters")
-    names = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    found = {}
-    for name in sorted(names):
-        chapter = importlib.import_module(f"{package.__name__}.{name}").CHAPTER
-        found[chapter.name] = chapter
-    return found
+    return {name: get_chapter(name) for name in chapter_names()}
 
 
 def find(target):
     """Chapter and table of ``"chapter/table"``; the table is None for a chapter.
+
+    Only the module of this chapter is imported.
 
     Parameters
     ----------
@@ -541,8 +565,9 @@ def find(target):
     if isinstance(target, Chapter):
         return target, None
     name, slash, table = target.partition("/")
-    declared = all_chapters()
-    if name not in declared or (slash and table not in declared[name].tables):
+    found = get_chapter(name) if name in chapter_names() else None
+    if found is None or (slash and table not in found.tables):
+        declared = all_chapters()
         everything = [f"{c.name}/{t}" for c in declared.values() for t in c.tables]
         known("chapter or table", target, [*declared, *everything])
-    return declared[name], declared[name].tables[table] if slash else None
+    return found, found.tables[table] if slash else None

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from fsnotes.replication import declare
 from fsnotes.replication.declare import Claim, ExperimentError, Misprint, find, known
-from fsnotes.replication.engine import MissingResult, Results
 from fsnotes.replication.judge import compare, verdict
+from fsnotes.replication.store import MissingResult, Results
 
 LABELS = {
     "accuracy": "accuracy (%)",
@@ -43,12 +43,12 @@ MISSING = "\u2013"
 
 @dataclass(frozen=True)
 class Grid:
-    """One table: a caption, a header, rows of texts, and where the first text of each leads."""
+    """One table: a caption, a header, rows of texts, and the topic to which each row belongs."""
 
     caption: str
     header: tuple
     rows: tuple
-    links: tuple = ()
+    topics: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,10 @@ class Rendered:
 def _html_of(grid):
     header = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in grid.header)
     rows = []
-    for (name, *texts), link in zip_longest(grid.rows, grid.links, fillvalue=""):
+    for (name, *texts), topic in zip_longest(grid.rows, grid.topics, fillvalue=""):
         name = html.escape(name)
-        name = f'<a href="{html.escape(link)}">{name}</a>' if link else name
+        # the book says where this leads; elsewhere it is no link
+        name = f'<a data-topic="{html.escape(topic)}">{name}</a>' if topic else name
         # no line begins with a plus-minus sign
         texts = [html.escape(text).replace(" \u00b1 ", "\u00a0\u00b1\u00a0") for text in texts]
         cells = "".join(f"<td>{text}</td>" for text in texts)
@@ -359,20 +360,30 @@ class Judgement(NamedTuple):
     place: str
     text: str
     verdict: str
-    link: str
+    topic: str
+    rule: str = ""
 
 
-def claims(*, folder=None, quick=False):
-    """Claims, misprints and tables of all chapters, with verdicts by rule.
+def claims(chapter=None, *, folder=None, quick=False):
+    """Claims, misprints and tables, with verdicts by rule.
+
+    Parameters
+    ----------
+    chapter : str or Chapter, optional
+        By default all chapters.
+    folder, quick
+        As in `Results`.
 
     Returns
     -------
     list of Judgement
         A table "agrees" if none of its numbers differs or is impossible; the counts stand in its
-        text, and misprints and impossible values follow on lines of their own.
+        text, and misprints and impossible values follow on lines of their own. A claim's rule says
+        how it is judged, and its topic, ``"chapter"`` or ``"chapter-topic"``, what it is about.
     """
+    chapters = declare.all_chapters().values() if chapter is None else [find(chapter)[0]]
     found = []
-    for chapter in declare.all_chapters().values():
+    for chapter in chapters:
         results = Results(chapter, folder, quick)
         for table in chapter.tables.values():
             if table.printed:
@@ -387,22 +398,28 @@ def _of_table(chapter, table, results):
     counts = {word: words.count(word) for word in dict.fromkeys(words)}
     shown = ", ".join(f"{word} {count}" for word, count in counts.items())
     paper = chapter.papers[table.source]
-    link = chapter.link
+    topic = topic_of(chapter)
     graver = ("not run", "stale", "differs", "impossible", "agrees", *counts)
     word = next(word for word in graver if word in counts)
-    yield Judgement(paper, table.place, f"{table.title}: {shown}", word, link)
+    yield Judgement(paper, table.place, f"{table.title}: {shown}", word, topic)
     for entry, _, judgement in everything:
         if judgement.word in ("misprint", "impossible"):
             name = _named(chapter, entry.method)
             text = f"{entry.dataset}, {name}, {LABELS[entry.measure]}: {entry.text} is printed; "
-            yield Judgement(paper, table.place, text + judgement.reason, judgement.word, link)
+            yield Judgement(paper, table.place, text + judgement.reason, judgement.word, topic)
+
+
+def topic_of(chapter, topic=""):
+    """The name by which a book finds the passage on a topic of a chapter, or on its tables."""
+    return "-".join([chapter.name.replace("_", "-"), *([topic] if topic else [])])
 
 
 def _of_claim(chapter, claim, results):
     paper = chapter.papers[claim.paper]
+    topic = topic_of(chapter, claim.topic)
     if isinstance(claim, Misprint):
         text = f"{claim.text}; right: {claim.right}"
-        return Judgement(paper, claim.place, text, "misprint", claim.link)
+        return Judgement(paper, claim.place, text, "misprint", topic)
     assert isinstance(claim, Claim)
     stale = []
 
@@ -415,11 +432,14 @@ def _of_claim(chapter, claim, results):
         word = {True: "agrees", False: "differs", None: "undecided"}[claim.check(read)]
     except MissingResult as error:
         word = error.state
-    return Judgement(paper, claim.place, claim.text, "stale" if any(stale) else word, claim.link)
+    word = "stale" if any(stale) else word
+    return Judgement(paper, claim.place, claim.text, word, topic, claim.rule)
 
 
 def verdict_table(*, paper=None, folder=None, quick=False):
-    """The claims of all chapters as tables, one for each paper, with links to where they are.
+    """The claims of all chapters as tables, one for each paper.
+
+    In HTML the place of each bears the topic, which a book turns into a link.
 
     Parameters
     ----------
@@ -439,8 +459,8 @@ def verdict_table(*, paper=None, folder=None, quick=False):
         mine = [found for found in everything if found.paper == name]
         if paper is None or names[paper] == name:
             rows = tuple((found.place, found.text, found.verdict) for found in mine)
-            links = tuple(found.link for found in mine)
-            grids.append(Grid(name, ("place", "what it says", "verdict"), rows, links))
+            topics = tuple(found.topic for found in mine)
+            grids.append(Grid(name, ("place", "what it says", "verdict"), rows, topics))
     return Rendered(tuple(grids))
 
 

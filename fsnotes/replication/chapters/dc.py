@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from fsnotes.core.surrogates import L1
 from fsnotes.data.generators import make_moments
-from fsnotes.metrics import compare_paired, mcc_ceiling, mcc_spread
+from fsnotes.metrics import mcc_ceiling, mcc_spread
 from fsnotes.replication.declare import (
     Chapter,
     Claim,
@@ -20,21 +20,10 @@ from fsnotes.replication.declare import (
     Table,
     printed,
 )
-from fsnotes.replication.judge import compare
+from fsnotes.replication.rules import difference, is_above, signs_of, together
+from fsnotes.replication.rules import mean as mean_of
 
 PAPER = "yang2014"
-LINK = "dc.html#what-the-paper-reports-and-what-we-measure"
-BOUND, SPAM, SIZES, WIDE_DATA, RANKING, SLIPS = (
-    f"dc.html#{anchor}"
-    for anchor in (
-        "the-bound-that-cannot-be-had",
-        "how-many-features-on-spam",
-        "how-many-features-everywhere",
-        "ten-features-out-of-a-thousand",
-        "ranks",
-        "two-slips-in-the-print",
-    )
-)
 FOLDS = 10
 PROTOCOL = Protocol(repeats=10, folds=FOLDS, inner=5, seed=2013)
 SAMPLED = 200  # rows of spambase and madelon in the paper, it does not say which
@@ -58,7 +47,8 @@ BEYOND_REACH = (
     "the bound 0.9 of the paper exceeds the largest that any fold admits; measured at 0.9 of that"
 )
 NOT_PRINTED = "neither the program of S-MPM nor the price of its norm is printed"
-ALPHAS, DELTAS = ("50", "10", "5", "1", "0.5", "0.1"), ("0.9", "0.7", "0.5", "0.3", "0.1")
+ALPHAS = ("50", "10", "5", "1", "0.5", "0.1")
+DELTAS = ("0.9", "0.7", "0.5", "0.3", "0.1")
 AMONG_FOLDS = {"0.9": "every fold", "0.7": "some folds"}  # of spambase, that do not admit a bound
 PUBLISHED = {"prune": False, "refit": False}  # the machine of the problem itself
 FEW = 5  # features, where machines are compared at an equal number
@@ -184,14 +174,14 @@ def impossible(correlation, accuracy, rows):
     Over the pooled folds it would exceed its ceiling, and as a mean over ten folds it would take
     accuracies that vary more than chance makes them vary once in a thousand times.
     """
-    share = accuracy / 100
-    if correlation / 100 <= mcc_ceiling(share):
+    part = accuracy / 100
+    if correlation / 100 <= mcc_ceiling(part):
         return None
     needed, _, seldom = spreads(correlation, accuracy, rows)
     if needed <= seldom:
         return None
     return (
-        f"the accuracy {accuracy:.2f} allows at most {100 * mcc_ceiling(share):.1f} over all folds "
+        f"the accuracy {accuracy:.2f} allows at most {100 * mcc_ceiling(part):.1f} over all folds "
         f"pooled; as a mean over folds it takes accuracies with a standard deviation of "
         f"{needed:.0f} points or more; chance exceeds {seldom:.0f} once in a thousand times"
     )
@@ -203,9 +193,9 @@ def spreads(correlation, accuracy, rows):
     That which a printed correlation needs at least, that of chance, for folds of so many rows in
     all, and that which chance exceeds once in a thousand times.
     """
-    share = accuracy / 100
-    needed = mcc_spread(share, correlation / 100)
-    chance = math.sqrt(share * (1 - share) / (rows / FOLDS))
+    part = accuracy / 100
+    needed = mcc_spread(part, correlation / 100)
+    chance = math.sqrt(part * (1 - part) / (rows / FOLDS))
     seldom = chance * math.sqrt(chi2.ppf(0.999, FOLDS - 1) / FOLDS)
     return 100 * needed, 100 * chance, 100 * seldom
 
@@ -372,14 +362,13 @@ MEAN_RANKS = (1.83, 2.0, 1.72)
 
 def mean(read, measure, dataset, method):
     """What the measured column of a table shows."""
-    return read(dataset, soft(dataset, method)).estimate(measure).value
+    return mean_of(read, measure, dataset, soft(dataset, method))
 
 
 def gain(read, dataset, first, second, measure="accuracy"):
     """Whether a method has more than another; None where the folds cannot tell."""
-    scores = [read(dataset, soft(dataset, method)).scores(measure) for method in (first, second)]
-    found = compare_paired(*scores, test_fraction=PROTOCOL.test_fraction)
-    return None if found.low <= 0 <= found.high else bool(found.low > 0)
+    methods = soft(dataset, first), soft(dataset, second)
+    return is_above(difference(read, dataset, *methods, measure))
 
 
 def significant(read, first, second):
@@ -387,18 +376,11 @@ def significant(read, first, second):
 
     Holm's correction is over the data sets.
     """
-    from fsnotes.replication.judge import ALPHA, holm
-
-    found = {}
-    for dataset in REAL:
-        scores = {m: read(dataset, soft(dataset, m)).scores("accuracy") for m in (first, second)}
-        found[dataset] = compare(scores, test_fraction=PROTOCOL.test_fraction)[0].comparison
-    adjusted = holm([comparison.p_value for comparison in found.values()])
-    return {
-        dataset: int(np.sign(comparison.value))
-        for (dataset, comparison), p_value in zip(found.items(), adjusted, strict=True)
-        if p_value <= ALPHA
-    }
+    methods = [(soft(dataset, first), soft(dataset, second)) for dataset in REAL]
+    signs = signs_of(
+        difference(read, dataset, *pair) for dataset, pair in zip(REAL, methods, strict=True)
+    )
+    return {dataset: sign for dataset, sign in zip(REAL, signs, strict=True) if sign}
 
 
 def admits_bound(read):
@@ -491,9 +473,8 @@ def finds_the_informative(read):
 
 
 def accurate_with_alpha_when_wide(read):
-    """With alpha 50 L0-MPM is more accurate than with alpha 0.1, in both readings of the law."""
-    gains = [gain(read, d, "l0mpm-wide-50", "l0mpm-wide-0.1") for d in SYNTHETIC]
-    return False if False in gains else None if None in gains else True
+    """With alpha 50 L0-MPM is more accurate than with alpha 0.1, in both readings."""
+    return together(gain(read, d, "l0mpm-wide-50", "l0mpm-wide-0.1") for d in SYNTHETIC)
 
 
 def informative_with_bound(read):
@@ -541,166 +522,108 @@ def converges_linearly(read=None):
 
     The steps are known in closed form there.
     """
-    kappa, c = 1.2, 0.5
+    kappa = 1.2
+    c = 0.5
     for _ in range(10_000):
         slope = math.tanh(math.sqrt(2) * kappa * c)
-        last, c = c, slope / math.sqrt(2 * kappa**2 - (4 - 2 * kappa**2) * slope**2)
+        last = c
+        c = slope / math.sqrt(2 * kappa**2 - (4 - 2 * kappa**2) * slope**2)
     return c / last < 0.999
 
 
+claim = partial(Claim, PAPER)
+misprint = partial(Misprint, PAPER)
 CLAIMS = (
-    Claim(
-        PAPER,
-        "Section 4",
-        "Tables 3 to 7 are made with the bound 0.9",
-        admits_bound,
-        BOUND,
+    claim("Section 4", "Tables 3 to 7 are made with the bound 0.9", admits_bound, "bound"),
+    claim(
+        "Figure 5", "L0-MPM keeps fewer features than L1-MPM, on Pima as many", keeps_fewer, "sizes"
     ),
-    Claim(
-        PAPER,
-        "Figure 5",
-        "L0-MPM keeps fewer features than L1-MPM, on Pima as many",
-        keeps_fewer,
-        SIZES,
+    claim(
+        "Section 5", "L0-MPM is more accurate than MPM in almost all cases", mostly_more_accurate
     ),
-    Claim(
-        PAPER,
-        "Section 5",
-        "L0-MPM is more accurate than MPM in almost all cases",
-        mostly_more_accurate,
-        LINK,
-    ),
-    Claim(
-        PAPER,
-        "Section 4.1.1, MPM",
-        "Selection does no harm to the accuracy",
-        no_less_accurate,
-        LINK,
-    ),
-    Claim(
-        PAPER,
+    claim("Section 4.1.1, MPM", "Selection does no harm to the accuracy", no_less_accurate),
+    claim(
         "Section 4.1.1, L1-MPM",
         "In accuracy L0-MPM and L1-MPM do not differ in six of eight cases",
         as_accurate_as_l1,
-        LINK,
     ),
-    Claim(
-        PAPER,
+    claim(
         "Table 2, Figure 2",
         "Features become fewer as alpha grows, on spam",
         fewer_with_alpha,
-        SPAM,
+        "spam",
     ),
-    Claim(
-        PAPER,
+    claim(
         "Table 2, Figure 2",
         "Features become more as the bound grows, on spam",
         more_with_bound,
-        SPAM,
+        "spam",
     ),
-    Claim(
-        PAPER,
-        "Figure 3",
-        "A larger alpha is more accurate, on spam",
-        accurate_with_alpha,
-        SPAM,
-    ),
-    Claim(
-        PAPER,
-        "Figure 4",
-        "A larger bound is more accurate, on spam",
-        accurate_with_bound,
-        SPAM,
-    ),
-    Claim(
-        PAPER,
+    claim("Figure 3", "A larger alpha is more accurate, on spam", accurate_with_alpha, "spam"),
+    claim("Figure 4", "A larger bound is more accurate, on spam", accurate_with_bound, "spam"),
+    claim(
         "Section 4.2, lists",
         "On the synthetic data both machines select equally many features, repeat by repeat",
         same_counts,
-        WIDE_DATA,
+        "synthetic",
     ),
-    Claim(
-        PAPER,
+    claim(
         "Section 4.2",
         "L0-MPM finds the ten informative features of 1000",
         finds_the_informative,
-        WIDE_DATA,
+        "synthetic",
     ),
-    Claim(
-        PAPER,
+    claim(
         "Figure 8",
         "A larger alpha is more accurate, on the synthetic data",
         accurate_with_alpha_when_wide,
-        WIDE_DATA,
+        "synthetic",
     ),
-    Claim(
-        PAPER,
+    claim(
         "Section 4.2",
         "A larger bound finds more of the informative features",
         informative_with_bound,
-        WIDE_DATA,
+        "synthetic",
     ),
-    Claim(
-        PAPER,
-        "Theorem 1",
-        "The sequence converges linearly",
-        converges_linearly,
-        "dc.html#is-there-a-rate",
+    claim("Theorem 1", "The sequence converges linearly", converges_linearly, "rate"),
+    claim("Table 5", "S-MPM and L0-MPM are about as accurate on all three data sets", like_smpm),
+    claim("Table 4", "The mean ranks are 1.83, 2.0 and 1.72", mean_ranks, "ranks"),
+    claim("Table 4", "L0-MPM has the lowest mean rank", lowest_rank, "ranks"),
+    claim(
+        "Table 4", "The ranks are those of Table 3's accuracies", ranks_follow_accuracies, "ranks"
     ),
-    Claim(
-        PAPER,
-        "Table 5",
-        "S-MPM and L0-MPM are about as accurate on all three data sets",
-        like_smpm,
-        LINK,
-    ),
-    Claim(PAPER, "Table 4", "The mean ranks are 1.83, 2.0 and 1.72", mean_ranks, RANKING),
-    Claim(PAPER, "Table 4", "L0-MPM has the lowest mean rank", lowest_rank, RANKING),
-    Claim(
-        PAPER,
-        "Table 4",
-        "The ranks are those of Table 3's accuracies",
-        ranks_follow_accuracies,
-        RANKING,
-    ),
-    Misprint(
-        PAPER,
+    misprint(
         "(37), (38)",
         "g and h are functions of (w, b), and so give the offset a price",
         "of w alone, as in (40) and (42)",
-        SLIPS,
+        "slips",
     ),
-    Misprint(
-        PAPER,
+    misprint(
         "Section 1",
         "the classifier is sgn(w'x - b), then sgn(w'x + b)",
         "sgn(w'x - b), as the constraints have it",
-        SLIPS,
+        "slips",
     ),
-    Misprint(PAPER, "Table 1", "Pima has 568 rows", f"{ROWS['pima']}", LINK),
-    Misprint(PAPER, "Table 1", "Ionosphere has 350 rows", "351, of which two are equal", LINK),
-    Misprint(
-        PAPER,
+    misprint("Table 1", "Pima has 568 rows", f"{ROWS['pima']}"),
+    misprint("Table 1", "Ionosphere has 350 rows", "351, of which two are equal"),
+    misprint(
         "Section 4.1.1, L1-MPM",
         "the L0-norm MPM does not differ from the L0-MPM",
         "the L1-norm MPM",
-        LINK,
     ),
-    Misprint(
-        PAPER,
+    misprint(
         "Section 4.2",
         "of 1000 features 55 to 90 percent are suppressed, and 7 to 12 are selected",
         "then 98.8 percent are suppressed, or more",
-        WIDE_DATA,
+        "synthetic",
     ),
-    Misprint(
-        PAPER,
+    misprint(
         "Section 4.2, after Figure 9",
         "L0-MPM selects considerably fewer features than the others, and selects more",
         "one of them; the printed lists are equal",
-        WIDE_DATA,
+        "synthetic",
     ),
-    Misprint(PAPER, "Table 1", "the synthetic data have 15 rows", "50, as Section 4.2 says", LINK),
+    misprint("Table 1", "the synthetic data have 15 rows", "50, as Section 4.2 says"),
 )
 
 CHAPTER = Chapter(
@@ -727,5 +650,4 @@ CHAPTER = Chapter(
     protocol=PROTOCOL,
     tables=(TABLE_2, TABLE_3, TABLE_5, TABLE_6, TABLE_7, WIDE, FIGURE_5, ABLATION),
     claims=CLAIMS,
-    link=LINK,
 )

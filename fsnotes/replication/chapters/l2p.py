@@ -4,14 +4,11 @@ Every selector ranks the features, and a linear machine of libsvm has the first 
 are made once a split, and serve every number of features.
 """
 
-import hashlib
 import warnings
+from functools import partial
 
 import numpy as np
 
-from fsnotes.metrics import compare_paired
-from fsnotes.replication.chapters.em import together
-from fsnotes.replication.chapters.twin import balanced, signs_of
 from fsnotes.replication.declare import (
     Chapter,
     Claim,
@@ -22,35 +19,28 @@ from fsnotes.replication.declare import (
     TunedOnce,
     printed,
 )
-from fsnotes.replication.engine import Kept, MissingResult
-from fsnotes.replication.judge import compare
+from fsnotes.replication.estimators import FEW_ROWS, RANKING_ROWS
+from fsnotes.replication.rules import (
+    compare_accuracies,
+    difference,
+    is_positive,
+    signs,
+    signs_of,
+    together,
+)
+from fsnotes.replication.store import MissingResult
 
 PAPER = "peng2016"
-MARGINS, TANGENT, ZEROS, HALVES, STALLS, MORE_ROWS, LINK = (
-    f"l2p.html#{anchor}"
-    for anchor in (
-        "from-equality-to-margins",
-        "reweighting-is-a-tangent",
-        "rows-that-are-zero",
-        "two-half-steps",
-        "where-it-stalls",
-        "more-rows-than-columns",
-        "what-the-paper-reports-and-what-we-measure",
-    )
-)
-TUNING_ROWS = 1560  # of the first split's training part, by which settings are chosen
-# most rows of a training part that rank the features; with all 4678 of ISOLET L1-SVM takes an hour
-RANKING_ROWS = TUNING_ROWS
-# of more than so many rows, these rank the features by the alternation: with more rows than
-# features, a half-step on ISOLET takes minutes
-MANY_ROWS, FEW_ROWS = 1000, 520
+# rows of the first split's training part, at most, by which settings are chosen
+TUNING_ROWS = 1560
 # rounds of each of six stages of the alternation while settings are chosen; joint steps go to their
 # end, since those cut off leave more features alive, and choose a p that leaves too few
 STEPS = 3
 PROTOCOL = TunedOnce(repeats=10, test_size=0.4, inner=3, seed=2016, tuning_rows=TUNING_ROWS)
 TABLE_SIZE = 100
 SIZES = (10, 20, 40, 60, 80, TABLE_SIZE)
-AT_HAND, TO_SUPPLY = ("isolet", "semeion", "umist"), ("lung", "cll-sub-111", "ar")
+AT_HAND = ("isolet", "semeion", "umist")
+TO_SUPPLY = ("lung", "cll-sub-111", "ar")
 PAPERS_DATA = ("isolet", "semeion", "lung", "cll-sub-111", "umist", "ar")
 FEW_SIZES = (10, 20, 40)  # on the stand-in, which has 64 features
 DATA = {d: SIZES for d in PAPERS_DATA} | {"digits": FEW_SIZES}
@@ -74,140 +64,6 @@ def digits():
     X, y = load_digits(return_X_y=True)
     return X[:DIGITS_ROWS], y[:DIGITS_ROWS]
 
-
-# ---------------------------------------------------------------- machines
-
-
-class SelectThenSVM:
-    """The first features of a ranking, and a linear machine of libsvm, one class against one.
-
-    Parameters
-    ----------
-    ranking : str
-        One of `RANKINGS`, or "all".
-    n_features : int
-        So many at most: never more than the ranking leaves alive.
-    C : float
-        Price of errors of the machine that classifies.
-    scale : bool
-        Standardise the columns first, by the rows to fit.
-    options
-        Of the ranking.
-    """
-
-    def __init__(self, ranking, C, n_features=None, scale=True, **options):
-        self.ranking, self.C, self.n_features, self.scale = ranking, C, n_features, scale
-        self.options = options
-
-    def fit(self, X, y):
-        """Rank and fit."""
-        from sklearn.dummy import DummyClassifier
-        from sklearn.preprocessing import StandardScaler
-        from sklearn.svm import SVC
-
-        self._scaler = StandardScaler(with_mean=self.scale, with_std=self.scale).fit(X)
-        Z = self._scaler.transform(X)
-        order = np.arange(Z.shape[1])
-        if self.ranking != "all":
-            content = hashlib.sha256(Z.tobytes() + y.tobytes()).hexdigest()
-            declared = self.ranking, tuple(sorted(self.options.items()))
-            order = _orders(*declared, content, lambda: (Z, y))
-            if self.ranking not in FILTERS:
-                self.n_live_ = len(order)
-        self._support = np.zeros(Z.shape[1], dtype=bool)
-        self._support[order[: self.n_features]] = True
-        self._machine = SVC(kernel="linear", C=self.C) if len(order) else DummyClassifier()
-        self._machine.fit(self._of(Z), y)
-        return self
-
-    def _of(self, Z):
-        # all of them, for the machine that says one class everywhere
-        return Z[:, self._support] if self._support.any() else Z
-
-    def predict(self, X):
-        """Class of each row."""
-        return self._machine.predict(self._of(self._scaler.transform(X)))
-
-    def get_support(self):
-        """Mask of the features selected."""
-        return self._support
-
-
-def by_mrmr(Z, y, **options):
-    from fsnotes import mrmr
-
-    return mrmr(Z, y, n_features=min(TABLE_SIZE, Z.shape[1]), **options).order
-
-
-def by_relieff(Z, y, **options):
-    from fsnotes import relieff
-
-    return np.argsort(-relieff(Z, y, **options), kind="stable")
-
-
-def by_l1svm(Z, y, price):
-    """By the norm over the classes of the weights of one linear program a class.
-
-    The price is that of the sum of the losses.
-    """
-    from fsnotes import L1SVM
-    from fsnotes.solvers.hinge import LARGEST_C
-
-    C = min(price * len(Z), LARGEST_C)
-    machine = L1SVM(C=C, refit=False, scale=False).fit(Z, y)
-    return live(np.linalg.norm(machine.coef_, axis=0))
-
-
-def by_rfs(Z, y, lam):
-    from fsnotes import RFS
-
-    return live(RFS(lam=lam, refit=False, scale=False).fit(Z, y).row_norms_)
-
-
-def by_dso(Z, y, method="joint", p=1.0, price=None, max_iter=500):
-    from fsnotes import DSO
-
-    if method == "alternating" and len(Z) > MANY_ROWS:
-        Z, y = some_of(Z, y, FEW_ROWS)
-    machine = DSO(p=p, C=price, method=method, max_iter=max_iter, refit=False, scale=False)
-    return live(machine.fit(Z, y).row_norms_)
-
-
-def some_of(Z, y, count):
-    """So many rows, by lot, of all classes as before."""
-    from sklearn.model_selection import StratifiedShuffleSplit
-
-    draw = StratifiedShuffleSplit(1, train_size=count, random_state=PROTOCOL.seed)
-    some, _ = next(draw.split(Z, y))
-    return Z[some], y[some]
-
-
-def live(norms):
-    """Features whose row is not zero, the largest first."""
-    return np.argsort(-norms, kind="stable")[: np.count_nonzero(norms)]
-
-
-RANKINGS = {
-    "mrmr": by_mrmr,
-    "relieff": by_relieff,
-    "l1svm": by_l1svm,
-    "rfs": by_rfs,
-    "dso": by_dso,
-}
-
-FILTERS = ("mrmr", "relieff")  # which leave all alive
-
-
-def _ordered(ranking, options, content, rows):
-    Z, y = rows if len(rows[0]) <= RANKING_ROWS else some_of(*rows, RANKING_ROWS)
-    with warnings.catch_warnings():
-        # a step without a rise may be the last that is allowed while settings are chosen
-        warnings.simplefilter("ignore")
-        return RANKINGS[ranking](Z, y, **dict(options))
-
-
-# the same rankings serve every number of features and all prices of the second machine
-_orders = Kept(_ordered, most=12)
 
 # ---------------------------------------------------------------- settings, 42 for each
 
@@ -269,7 +125,7 @@ def selecting(key, size, leaks=False):
         parameters, tuning = parameters | {"scale": False}, tuning | {"scale": True}
         datasets = tuple(d for d in datasets if d in PAPERS_DATA)
     return Method(
-        "fsnotes.replication.chapters.l2p.SelectThenSVM",
+        "fsnotes.replication.estimators.RankedLinearSVM",
         parameters,
         grid,
         paper=f"{name}, {size}" + (", scaled before the split" if leaks else ""),
@@ -285,7 +141,7 @@ def curve(key, p, size):
     name, ranking, options, _, _, datasets = SELECTORS[key]
     fixed = {"p": p, "C": FIXED_COST}
     return Method(
-        "fsnotes.replication.chapters.l2p.SelectThenSVM",
+        "fsnotes.replication.estimators.RankedLinearSVM",
         {"ranking": ranking, "n_features": size} | options | fixed,
         paper=f"p = {p:g}, {size}" + (", alternating" if key == "alternating" else ""),
         datasets=tuple(d for d in CURVES if d in datasets),
@@ -296,7 +152,7 @@ def curve(key, p, size):
 def everything(leaks=False):
     """A machine with all features."""
     return Method(
-        "fsnotes.replication.chapters.l2p.SelectThenSVM",
+        "fsnotes.replication.estimators.RankedLinearSVM",
         {"ranking": "all"} | ({"scale": False} if leaks else {}),
         {"C": FINE_COSTS},
         paper="all features" + (", scaled before the split" if leaks else ""),
@@ -412,15 +268,6 @@ def present(read, names):
     return found
 
 
-def difference(read, dataset, first, second):
-    """Accuracy of one method less that of another, over the same splits."""
-    return compare_paired(
-        read(dataset, first).scores("accuracy"),
-        read(dataset, second).scores("accuracy"),
-        test_fraction=PROTOCOL.test_fraction,
-    )
-
-
 def gains(read, first="dso", second="l1svm", size=TABLE_SIZE):
     """What one selector gains over another on each data set at hand, with its interval."""
     return {
@@ -448,14 +295,11 @@ def best_on_all(read):
     """
     found = present(read, PAPERS_DATA)
     pairs = [(d, key) for d in found for key in RIVALS]
-    signs = signs_of(
-        difference(read, d, f"dso-{TABLE_SIZE}", f"{key}-{TABLE_SIZE}") for d, key in pairs
-    )
-    won = {d: [s for (e, _), s in zip(pairs, signs, strict=True) if e == d] for d in found}
-    if min(signs) < 0:
+    won = signs(read, [(d, f"dso-{TABLE_SIZE}", f"{key}-{TABLE_SIZE}") for d, key in pairs])
+    best = {d for (d, _), sign in zip(pairs, won, strict=True) if sign > 0}
+    if min(won) < 0:
         return False
-    whole = len(found) == len(PAPERS_DATA)
-    return True if whole and all(max(s) > 0 for s in won.values()) else None
+    return True if best == set(PAPERS_DATA) else None
 
 
 def better_than_l1svm(read):
@@ -463,7 +307,7 @@ def better_than_l1svm(read):
 
     Of those at hand, by Holm; undecided if on equally many.
     """
-    return balanced(signs_of(gains(read).values()))
+    return is_positive(signs_of(gains(read).values()))
 
 
 def better_over_all_sizes(read):
@@ -475,12 +319,11 @@ def better_over_all_sizes(read):
     places = [
         (d, size, key) for d in present(read, PAPERS_DATA) for size in SIZES for key in RIVALS
     ]
-    signs = signs_of(difference(read, d, f"dso-{size}", f"{key}-{size}") for d, size, key in places)
-    against = {
-        key: sum(s for place, s in zip(places, signs, strict=True) if place[-1] == key)
+    won = signs(read, [(d, f"dso-{size}", f"{key}-{size}") for d, size, key in places])
+    return together(
+        is_positive([sign for place, sign in zip(places, won, strict=True) if place[-1] == key])
         for key in RIVALS
-    }
-    return together(None if total == 0 else total > 0 for total in against.values())
+    )
 
 
 def p_matters(read):
@@ -493,10 +336,8 @@ def p_matters(read):
     for d in present(read, CURVES):
         found = []
         for size in SIZES:
-            scores = {p: read(d, f"dso-p{p:g}-{size}").scores("accuracy") for p in POWERS}
-            found += [
-                pair.comparison for pair in compare(scores, test_fraction=PROTOCOL.test_fraction)
-            ]
+            pairs = compare_accuracies(read, d, [f"dso-p{p:g}-{size}" for p in POWERS])
+            found += [pair.comparison for pair in pairs]
         if any(signs_of(found)):
             answers.append(True)
         else:
@@ -546,23 +387,24 @@ def global_at_p_1(read=None):
 def reweighted_once(row, W, p):
     """The step of Lemma 2 for one equation, ``row @ W = 1``, with the pseudo-inverse of a zero."""
     norms = abs(W)
-    prices = np.divide(1, norms ** (2 - p), out=np.zeros(len(W)), where=norms > 0)
-    free = (prices == 0) & (row != 0)
+    costs = np.divide(1, norms ** (2 - p), out=np.zeros(len(W)), where=norms > 0)
+    free = (costs == 0) & (row != 0)
     if free.any():
         # what costs nothing satisfies the equation alone
         new = np.zeros(len(W))
         new[free] = row[free] / (row[free] @ row[free])
         return new
-    new = row / prices
+    new = row / costs
     return new / (row @ new)
 
 
 def never_rises(read=None):
     """From (1, 0), on ``w1 + w2 / 10 = 1``, a step does not raise the sum of ``|w|^p``.
 
-    The row of zeros has the price 0 by the footnote, so that the step goes to (0, 10).
+    The row of zeros has the weight 0 by the footnote, so that the step goes to (0, 10).
     """
-    row, W = np.array([1.0, 0.1]), np.array([1.0, 0.0])
+    row = np.array([1.0, 0.1])
+    W = np.array([1.0, 0.0])
     sums = [
         ((abs(V) ** p).sum(), (abs(W) ** p).sum())
         for p in POWERS
@@ -589,6 +431,8 @@ def keeps_margins(read=None):
     return bool(margins.min() >= 1 - 1e-6)
 
 
+claim = partial(Claim, PAPER)
+misprint = partial(Misprint, PAPER)
 CHAPTER = Chapter(
     "l2p",
     papers={PAPER: "Peng and Fan (2016)"},
@@ -600,83 +444,58 @@ CHAPTER = Chapter(
     protocol=PROTOCOL,
     tables=(TABLE_1, FIGURE_1, FIGURE_2, DSO_TABLE, LEAKS, STAND_IN),
     claims=(
-        Claim(
-            PAPER,
+        claim(
             "Abstract, Section 1",
             "Inequality constraints make margins large",
             keeps_margins,
-            MORE_ROWS,
+            "more-rows",
         ),
-        Claim(
-            PAPER,
+        claim(
             "Lemma 2, Theorem 1, footnote 2",
             "The norm never rises from step to step",
             never_rises,
-            ZEROS,
+            "zeros",
         ),
-        Claim(
-            PAPER,
-            "Theorem 2",
-            "At p = 1 the limit points are globally optimal",
-            global_at_p_1,
-            STALLS,
+        claim(
+            "Theorem 2", "At p = 1 the limit points are globally optimal", global_at_p_1, "stalls"
         ),
-        Claim(PAPER, "Section 5.2", "p plays an important role", p_matters, LINK),
-        Claim(
-            PAPER,
+        claim("Section 5.2", "p plays an important role", p_matters),
+        claim(
             "Section 5.3",
             "It is more accurate than the others on most data sets",
             better_over_all_sizes,
-            LINK,
         ),
-        Claim(
-            PAPER,
-            "Section 5.3",
-            "It has the best accuracy on all six data sets",
-            best_on_all,
-            LINK,
-        ),
-        Claim(PAPER, "Table 1", "It is more accurate than L1-SVM", better_than_l1svm, LINK),
-        Misprint(
-            PAPER, "(2)", "X has a row of ones below the samples", "a column of ones", MARGINS
-        ),
-        Misprint(
-            PAPER,
+        claim("Section 5.3", "It has the best accuracy on all six data sets", best_on_all),
+        claim("Table 1", "It is more accurate than L1-SVM", better_than_l1svm),
+        misprint("(2)", "X has a row of ones below the samples", "a column of ones", "margins"),
+        misprint(
             "Before (3)",
             "W should have sparse columns",
             "zero rows, each a feature that no class uses",
-            MARGINS,
+            "margins",
         ),
-        Misprint(
-            PAPER,
+        misprint(
             "(7), (8)",
             "P has n rows, Q and F too, and D and L have m0 columns",
             "n + 1 rows, with the bias, and m columns",
-            HALVES,
+            "half-steps",
         ),
-        Misprint(PAPER, "(8)", "P = [M; I]", "P = [-M; I]", HALVES),
-        Misprint(
-            PAPER,
+        misprint("(8)", "P = [M; I]", "P = [-M; I]", "half-steps"),
+        misprint(
             "(11)",
             "Sigma stands in the matrix that is inverted",
             "its square S, as on the right",
-            HALVES,
+            "half-steps",
         ),
-        Misprint(
-            PAPER,
+        misprint(
             "(15)",
             "Equality holds if and only if a = b",
             "if and only if both have the same norm",
-            TANGENT,
+            "tangent",
         ),
-        Misprint(
-            PAPER,
-            "Theorem 2",
-            "when p >= 1, where 0 < p <= 1 is assumed throughout",
-            "p = 1",
-            STALLS,
+        misprint(
+            "Theorem 2", "when p >= 1, where 0 < p <= 1 is assumed throughout", "p = 1", "stalls"
         ),
-        Misprint(PAPER, "(27)", "a norm with the indices 2, s", "2, p", HALVES),
+        misprint("(27)", "a norm with the indices 2, s", "2, p", "half-steps"),
     ),
-    link=LINK,
 )

@@ -1,15 +1,14 @@
 """The tables of Xu, King and Lyu (2007): minimax machines with unequal bounds."""
 
+from functools import partial
+
 import numpy as np
 
-from fsnotes.metrics import compare_paired
 from fsnotes.replication.declare import Chapter, Claim, Method, Misprint, Protocol, Table, printed
+from fsnotes.replication.rules import difference, is_above, mean, together
 
+PAPER = "xu2007"
 DATASETS = ("sonar", "ionosphere", "pima", "wdbc")
-LINK = "mempm.html#what-the-paper-reports-and-what-we-measure"
-SEARCH, BOUNDS, CRITERIA = (
-    f"mempm.html#{anchor}" for anchor in ("the-published-search", "a-pair-of-bounds", "which-pair")
-)
 PROTOCOL = Protocol(repeats=10, folds=10, inner=10, seed=2007)
 SELECTORS = ("fssvm", "fsmpm-ratio", "fsmempm-ratio")
 
@@ -59,7 +58,7 @@ REFITTED = {name: f"{name}-refit" for name in METHODS if f"{name}-refit" in METH
 
 TABLE_2 = Table(
     "table2",
-    source="xu2007",
+    source=PAPER,
     place="Table 2",
     title="Two criteria of choosing the bounds in FS-MEMPM",
     printed=printed("""
@@ -74,7 +73,7 @@ TABLE_2 = Table(
 )
 TABLE_3 = Table(
     "table3",
-    source="xu2007",
+    source=PAPER,
     place="Table 3",
     title="Two criteria of choosing the bound in FS-MPM",
     printed=printed("""
@@ -89,7 +88,7 @@ TABLE_3 = Table(
 )
 TABLE_4 = Table(
     "table4",
-    source="xu2007",
+    source=PAPER,
     place="Table 4",
     title="Feature selection by three machines, with Criterion 2 where there is one",
     printed=printed("""
@@ -108,16 +107,11 @@ TABLE_4 = Table(
 )
 FIGURE_1 = Table(
     "figure1",
-    source="xu2007",
+    source=PAPER,
     place="Figure 1",
     title="How often each feature is selected",
     reads=tuple((dataset, m) for dataset in ("sonar", "ionosphere") for m in SELECTORS),
 )
-
-
-def mean(read, measure, dataset, method):
-    """What the measured column of a table shows."""
-    return read(dataset, method).estimate(measure).value
 
 
 def selects_fewest(read):
@@ -154,121 +148,81 @@ def removes_few(read):
     return all(mean(read, "psf", d, m) > 50 for d in DATASETS for m in methods)
 
 
-def gain(read, dataset, few, every):
-    """Whether one method is more accurate than another; None where the folds cannot tell."""
-    scores = [read(dataset, method).scores("accuracy") for method in (few, every)]
-    found = compare_paired(*scores, test_fraction=PROTOCOL.test_fraction)
-    return None if found.low <= 0 <= found.high else bool(found.low > 0)
-
-
 def svm_gains_on_ionosphere(read):
     """The paired 95% interval of FS-SVM less the SVM on all features lies above 0."""
-    return gain(read, "ionosphere", "fssvm", "svc")
+    return is_above(difference(read, "ionosphere", "fssvm", "svc"))
 
 
 def mpms_gain_on_sonar(read):
     """Both paired 95% intervals, of FS-MPM less MPM and of FS-MEMPM less MEMPM, lie above 0."""
-    gains = [
-        gain(read, "sonar", "fsmpm-ratio", "mpm"),
-        gain(read, "sonar", "fsmempm-ratio", "mempm"),
-    ]
-    return False if False in gains else None if None in gains else True
+    pairs = [("fsmpm-ratio", "mpm"), ("fsmempm-ratio", "mempm")]
+    return together(is_above(difference(read, "sonar", *pair)) for pair in pairs)
 
 
+claim = partial(Claim, PAPER)
+misprint = partial(Misprint, PAPER)
 CLAIMS = (
-    Claim(
-        "xu2007",
-        "Section 4.2.1",
-        "Criterion 1 removes only a few features",
-        removes_few,
-        LINK,
-    ),
-    Claim(
-        "xu2007",
-        "Section 4.2.2, size",
-        "FS-MEMPM always selects the fewest features",
-        selects_fewest,
-        LINK,
-    ),
-    Claim(
-        "xu2007",
+    claim("Section 4.2.1", "Criterion 1 removes only a few features", removes_few),
+    claim("Section 4.2.2, size", "FS-MEMPM always selects the fewest features", selects_fewest),
+    claim(
         "Section 4.2.2, subset",
         "What FS-MEMPM selects is almost a subset of what FS-MPM selects",
         is_nearly_subset,
-        LINK,
     ),
-    Claim(
-        "xu2007",
+    claim(
         "Section 4.2.2, accuracy",
         "Selection makes the SVM more accurate on ionosphere",
         svm_gains_on_ionosphere,
-        LINK,
     ),
-    Claim(
-        "xu2007",
+    claim(
         "Section 4.2.2, accuracy",
         "Selection makes both MPM and MEMPM more accurate on sonar",
         mpms_gain_on_sonar,
-        LINK,
     ),
-    Claim(
-        "xu2007",
-        "Figure 1",
-        "FS-MEMPM selects the steadiest sets on sonar and ionosphere",
-        is_steadiest,
-        LINK,
-    ),
-    Claim(
-        "xu2007",
+    claim("Figure 1", "FS-MEMPM selects the steadiest sets on sonar and ionosphere", is_steadiest),
+    claim(
         "Section 4.2.2, stability",
         "On wdbc all three methods always select the same features",
         always_the_same,
-        LINK,
     ),
-    Misprint(
-        "xu2007",
+    misprint(
         "Algorithm 1, step 4",
         "bisection goes on while the ends are closer than the tolerance",
         "while they are farther apart",
-        SEARCH,
+        "search",
     ),
-    Misprint(
-        "xu2007",
+    misprint(
         "Algorithm 1, step 3",
         "only the upper end of the bisection starts anew for each alpha",
         "both ends do",
-        SEARCH,
+        "search",
     ),
-    Misprint(
-        "xu2007",
+    misprint(
         "Section 2.2, after (3)",
         "alpha is called a probability of misclassification",
         "it bounds the accuracy from below",
-        BOUNDS,
+        "bounds",
     ),
-    Misprint(
-        "xu2007",
+    misprint(
         "(5)",
         "the rows hold for w = 0 and b = 0, whatever the bounds",
         "the length of w has to be fixed",
-        BOUNDS,
+        "bounds",
     ),
-    Misprint(
-        "xu2007",
+    misprint(
         "Section 3.2, remark",
         "t = log(NSF) is an example of a factor t from 1 to NSF",
         "it is below 1 for one or two features",
-        CRITERIA,
+        "criteria",
     ),
 )
 
 CHAPTER = Chapter(
     "mempm",
-    papers={"xu2007": "Xu, King and Lyu (2007)"},
+    papers={PAPER: "Xu, King and Lyu (2007)"},
     datasets=DATASETS,
     methods=METHODS,
     protocol=PROTOCOL,
     tables=(TABLE_2, TABLE_3, TABLE_4, FIGURE_1),
     claims=CLAIMS,
-    link=LINK,
 )

@@ -5,35 +5,30 @@ inner folds, and what the paper says in words is judged: what it says of public 
 by real ones, what it says of cross planes by drawn ones.
 """
 
-import hashlib
 from functools import partial
 
 import numpy as np
 
 from fsnotes.data.generators import make_cross_planes, make_instance
 from fsnotes.metrics import compare_paired
-from fsnotes.replication.chapters.em import no_less, together
 from fsnotes.replication.declare import Chapter, Claim, Dataset, Method, Misprint, Protocol, Table
-from fsnotes.replication.engine import Kept
-from fsnotes.replication.judge import ALPHA, holm
+from fsnotes.replication.rules import (
+    difference,
+    is_no_less,
+    is_positive,
+    signs,
+    signs_of,
+    together,
+    wins_more_often,
+)
 
 PAPER = "bai2014"
-PRICE, PROGRAM, GREEDY, SURPRISES, OPTIMUM, KERNELS, RANKING, LINK = (
-    f"twin.html#{anchor}"
-    for anchor in (
-        "one-price-for-both-planes",
-        "one-linear-program-for-every-choice",
-        "the-greedy-search-and-what-a-switch-costs",
-        "surprises",
-        "greedy-flips-and-the-optimum",
-        "kernels",
-        "ranking",
-        "what-we-measure",
-    )
-)
 PROTOCOL = Protocol(repeats=2, folds=5, inner=3, seed=2014)
 REAL = ("sonar", "ionosphere", "wdbc", "pima")
-ROWS, POOL, COLUMNS = 200, 4000, 10  # of cross planes, of which two columns are relevant
+# of cross planes, of which two columns are relevant
+ROWS = 200
+POOL = 4000
+COLUMNS = 10
 CROSS = {"cross-middle": 0.0, "cross-aside": 0.5}
 DATA = (*REAL, *CROSS)
 REAL_KERNEL = ("sonar", "ionosphere")
@@ -49,111 +44,6 @@ def cross_planes(center):
     X, y = make_cross_planes(POOL, COLUMNS, center=center, seed=2014)
     # rankings break ties by place, so that the relevant columns must not come first
     return np.roll(X, COLUMNS // 2, axis=1), y
-
-
-# ---------------------------------------------------------------- machines
-
-
-class RankedSVM:
-    """The first features of a ranking, and a soft-margin machine of these alone.
-
-    Parameters
-    ----------
-    C : float
-        Price of errors, also of the machines that rank.
-    share : float
-        Part of the features.
-    ranking : {"rfe", "fisher"}, optional
-        The elimination of Guyon et al. (2002), one feature at a time, or the Fisher score; by
-        default all features are taken.
-    kernel, gamma
-        As in scikit-learn's SVC.
-    """
-
-    def __init__(self, C, share=1.0, ranking=None, kernel="linear", gamma="scale"):
-        self.C, self.share, self.ranking = C, share, ranking
-        self.kernel, self.gamma = kernel, gamma
-
-    def fit(self, X, y):
-        """Rank and fit."""
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-        from sklearn.svm import SVC
-
-        self._support = np.ones(X.shape[1], dtype=bool)
-        if self.ranking is not None:
-            content = hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()
-            order = _orders(self.ranking, self.C, content, lambda: (X, y))
-            self._support[order[max(1, round(self.share * len(order))) :]] = False
-        machine = SVC(kernel=self.kernel, C=self.C, gamma=self.gamma)
-        self._machine = make_pipeline(StandardScaler(), machine).fit(X[:, self._support], y)
-        if self.kernel != "linear":
-            self.dual_coef_, self.support_ = machine.dual_coef_, machine.support_
-        return self
-
-    def predict(self, X):
-        """Class of each row."""
-        return self._machine.predict(X[:, self._support])
-
-    def get_support(self):
-        """Mask of the features selected."""
-        return self._support
-
-
-def _ordered(ranking, C, content, rows):
-    from sklearn.feature_selection import RFE
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC
-
-    from fsnotes.rivals.filters import fisher_score
-
-    X, y = rows
-    if ranking == "fisher":
-        return np.argsort(-fisher_score(X, y), kind="stable")
-    machine = RFE(SVC(kernel="linear", C=C), n_features_to_select=1)
-    return np.argsort(machine.fit(StandardScaler().fit_transform(X), y).ranking_, kind="stable")
-
-
-# the same rankings serve every share; three prices, on the inner folds
-_orders = Kept(_ordered, most=3 * PROTOCOL.inner + 1)
-
-
-class RankedTwin:
-    """The first features of a ranking, and the twin machine `TwinSVM` of these alone.
-
-    Parameters
-    ----------
-    by : str
-        As in `rank_features`, or "fisher".
-    n_features : int
-    c_fit, c_hinge, kernel, gamma
-        Of the machine that ranks, and of that which classifies.
-    """
-
-    def __init__(self, by, n_features, c_fit, c_hinge, kernel=None, gamma=None):
-        self.by, self.n_features = by, n_features
-        self.prices = {"c_fit": c_fit, "c_hinge": c_hinge, "kernel": kernel, "gamma": gamma}
-
-    def fit(self, X, y):
-        """Rank and fit."""
-        from fsnotes import TwinSVM, fisher_score, rank_features
-
-        if self.by == "fisher":
-            order = np.argsort(-fisher_score(X, y), kind="stable")
-        else:
-            order = rank_features(X, y, by=self.by, **self.prices).order
-        self._support = np.zeros(X.shape[1], dtype=bool)
-        self._support[order[: self.n_features]] = True
-        self._machine = TwinSVM(**self.prices).fit(X[:, self._support], y)
-        return self
-
-    def predict(self, X):
-        """Class of each row."""
-        return self._machine.predict(X[:, self._support])
-
-    def get_support(self):
-        """Mask of the features selected."""
-        return self._support
 
 
 # ---------------------------------------------------------------- settings, 12 for each
@@ -174,7 +64,7 @@ RBF = {"kernel": "rbf"}
 
 def svm(paper, grid, **parameters):
     """A soft-margin machine, perhaps of some of the features."""
-    return Method("fsnotes.replication.chapters.twin.RankedSVM", parameters, grid, paper=paper)
+    return Method("fsnotes.replication.estimators.RankedSVM", parameters, grid, paper=paper)
 
 
 LINEAR = {
@@ -208,7 +98,7 @@ def of_kernel(paper, estimator, grid, datasets=KERNEL_DATA, **parameters):
 KERNEL = {
     "svm-rbf": of_kernel(
         "SVM",
-        "fsnotes.replication.chapters.twin.RankedSVM",
+        "fsnotes.replication.estimators.RankedSVM",
         {"C": [0.1, 1.0, 10.0, 100.0], "gamma": WIDTHS},
     ),
     "twin-rbf": of_kernel("L2-TWSVM", "fsnotes.TwinSVM", KERNEL_TUNED),
@@ -242,7 +132,7 @@ ORDERS = {
 KERNEL_ORDERS = ("score", "reversed", "drop")  # with a kernel features have no weights
 RANKED = {
     f"{by}-{size}": Method(
-        "fsnotes.replication.chapters.twin.RankedTwin",
+        "fsnotes.replication.estimators.RankedTwin",
         {"by": by, "n_features": size},
         TUNED,
         paper=f"{name}, {size}",
@@ -254,7 +144,7 @@ RANKED = {
 KERNEL_SIZES = {dataset: SIZES[dataset][0] for dataset in KERNEL_DATA}
 KERNEL_RANKED = {
     f"{by}-rbf-{size}": Method(
-        "fsnotes.replication.chapters.twin.RankedTwin",
+        "fsnotes.replication.estimators.RankedTwin",
         {"by": by, "n_features": size} | RBF,
         KERNEL_TUNED,
         paper=f"{ORDERS[by]}, {size}",
@@ -306,47 +196,12 @@ def milliseconds(cell):
 
     Rankings that are kept from one setting to the next count once.
     """
-    method, protocol = METHODS[cell.line["method"]], PROTOCOL
-    fits = protocol.n_splits * (protocol.inner * len(method.candidates()) + 1)
-    return 1000 * cell.line["seconds"] / fits
+    candidates = METHODS[cell.method].candidates()
+    fits = PROTOCOL.n_splits * (PROTOCOL.inner * len(candidates) + 1)
+    return 1000 * cell.seconds / fits
 
 
 # ---------------------------------------------------------------- rules
-
-
-def signs_of(comparisons):
-    """1 where a difference is above 0 at 5 percent after Holm over all, -1 below, 0 if not told."""
-    comparisons = list(comparisons)
-    adjusted = holm([comparison.p_value for comparison in comparisons])
-    return [
-        int(np.sign(comparison.value)) if p_value <= ALPHA else 0
-        for comparison, p_value in zip(comparisons, adjusted, strict=True)
-    ]
-
-
-def signs(read, pairs):
-    """1 where the first of (data set, method, other method) is more accurate, -1 where less.
-
-    Significantly, by Holm over all pairs; else 0.
-    """
-    return signs_of(
-        compare_paired(
-            read(dataset, first).scores("accuracy"),
-            read(dataset, second).scores("accuracy"),
-            test_fraction=PROTOCOL.test_fraction,
-        )
-        for dataset, first, second in pairs
-    )
-
-
-def balanced(found):
-    """Whether there are more wins than losses; None if equally many."""
-    return None if sum(found) == 0 else sum(found) > 0
-
-
-def more_often(read, pairs):
-    """Whether the first is significantly better more often than worse; None if equally often."""
-    return balanced(signs(read, pairs))
 
 
 def costs_nothing(read, some, every, datasets):
@@ -354,15 +209,7 @@ def costs_nothing(read, some, every, datasets):
     fewer = [
         bool(read(d, some).n_selected.mean() < read(d, every).n_selected.mean()) for d in datasets
     ]
-    kept = [
-        no_less(
-            read(d, some).scores("accuracy"),
-            read(d, every).scores("accuracy"),
-            PROTOCOL.test_fraction,
-            margin=1,
-        )
-        for d in datasets
-    ]
+    kept = [is_no_less(difference(read, d, some, every)) for d in datasets]
     return together([*fewer, *kept])
 
 
@@ -371,7 +218,7 @@ def beats_svm(read):
 
     Of sonar, ionosphere, wdbc and pima, by Holm; undecided if on equally many.
     """
-    return more_often(read, [(d, "twin", "svm") for d in REAL])
+    return wins_more_often(read, [(d, "twin", "svm") for d in REAL])
 
 
 def suits_cross_planes(read):
@@ -415,7 +262,7 @@ def improves(read):
 
     Of sonar, ionosphere, wdbc and pima, by Holm; undecided if on equally many.
     """
-    return more_often(read, [(d, "ftsvm", "twin") for d in REAL])
+    return wins_more_often(read, [(d, "ftsvm", "twin") for d in REAL])
 
 
 def improves_by_kernel(read):
@@ -423,7 +270,7 @@ def improves_by_kernel(read):
 
     Than L2-TWSVM, of sonar and ionosphere, by Holm; undecided if on equally many.
     """
-    return more_often(read, [(d, "ftsvm-rbf", "twin-rbf") for d in REAL_KERNEL])
+    return wins_more_often(read, [(d, "ftsvm-rbf", "twin-rbf") for d in REAL_KERNEL])
 
 
 def especially_nonlinear(read):
@@ -440,7 +287,7 @@ def especially_nonlinear(read):
         found.append(
             compare_paired(kernel - every, linear - whole, test_fraction=PROTOCOL.test_fraction)
         )
-    more = balanced(signs_of(found))
+    more = is_positive(signs_of(found))
     return False if improves_by_kernel(read) is False else more
 
 
@@ -450,7 +297,9 @@ def score_finds_the_important(read):
     In more places than worse, a place being one of sonar, ionosphere, wdbc and pima with one of two
     numbers of features; undecided if in equally many.
     """
-    return more_often(read, [(d, f"score-{r}", f"reversed-{r}") for d in REAL for r in SIZES[d]])
+    return wins_more_often(
+        read, [(d, f"score-{r}", f"reversed-{r}") for d in REAL for r in SIZES[d]]
+    )
 
 
 def score_finds_the_important_by_kernel(read):
@@ -459,7 +308,7 @@ def score_finds_the_important_by_kernel(read):
     On more of sonar and ionosphere than worse, by Holm; undecided if on equally many.
     """
     sizes = [(d, KERNEL_SIZES[d]) for d in REAL_KERNEL]
-    return more_often(read, [(d, f"score-rbf-{r}", f"reversed-rbf-{r}") for d, r in sizes])
+    return wins_more_often(read, [(d, f"score-rbf-{r}", f"reversed-rbf-{r}") for d, r in sizes])
 
 
 def is_linear_by_kernel(read=None):
@@ -495,98 +344,75 @@ def ends_in_a_local_optimum(read=None):
     return all(answers)
 
 
-claim, misprint = partial(Claim, PAPER), partial(Misprint, PAPER)
+claim = partial(Claim, PAPER)
+misprint = partial(Misprint, PAPER)
 CLAIMS = (
     claim(
         "Section 1",
         "The twin machine is more accurate than the SVM in many applications",
         beats_svm,
-        LINK,
     ),
-    claim(
-        "Section 1",
-        "The twin machine suits cross planes",
-        suits_cross_planes,
-        LINK,
-    ),
+    claim("Section 1", "The twin machine suits cross planes", suits_cross_planes),
     claim(
         "Section 3",
         "L1-TWSVM is sparse without losing the generalisation of L2-TWSVM",
         sparse_without_loss,
-        LINK,
     ),
     claim(
         "Section 4.1",
         "The linear machine is that of a linear kernel",
         is_linear_by_kernel,
-        SURPRISES,
+        "surprises",
     ),
     claim(
         "Section 4.1",
         "The greedy algorithm finds a local optimum: of the features for its planes, and of the "
         "planes for its features",
         ends_in_a_local_optimum,
-        OPTIMUM,
+        "optimum",
     ),
-    claim(
-        "Abstract",
-        "FTSVM selects features well in the linear case",
-        selects_without_loss,
-        LINK,
-    ),
+    claim("Abstract", "FTSVM selects features well in the linear case", selects_without_loss),
     claim(
         "Abstract",
         "FTSVM selects features well in the nonlinear case",
         selects_without_loss_by_kernel,
-        LINK,
     ),
-    claim(
-        "Abstract",
-        "FTSVM improves the performance of TWSVM, in the linear case",
-        improves,
-        LINK,
-    ),
+    claim("Abstract", "FTSVM improves the performance of TWSVM, in the linear case", improves),
     claim(
         "Abstract",
         "FTSVM improves the performance of TWSVM, in the nonlinear case",
         improves_by_kernel,
-        LINK,
     ),
-    claim(
-        "Section 6",
-        "FTSVM is efficient especially in the nonlinear case",
-        especially_nonlinear,
-        LINK,
-    ),
+    claim("Section 6", "FTSVM is efficient especially in the nonlinear case", especially_nonlinear),
     claim(
         "Section 4.2",
         "Features of large score (23) are the important ones, in the linear case",
         score_finds_the_important,
-        RANKING,
+        "ranking",
     ),
     claim(
         "Section 4.2",
         "Features of large score (23) are the important ones, in the nonlinear case",
         score_finds_the_important_by_kernel,
-        RANKING,
+        "ranking",
     ),
     misprint(
         "Algorithm 1, input",
         "lambda is missing",
         "lambda between 0 and 1, the weight of the first plane in (21)",
-        PRICE,
+        "price",
     ),
     misprint(
         "Algorithm 1, step 5(d)",
         '"goto 5": as printed, a sweep that gains nothing starts the next one',
         "go to step 6",
-        GREEDY,
+        "greedy",
     ),
     misprint(
         "Section 4.1, after (24)",
         "f(E) is computed no more than k times",
         "about k n times, since k counts sweeps through n features",
-        GREEDY,
+        "greedy",
     ),
 )
 
@@ -612,5 +438,4 @@ CHAPTER = Chapter(
     protocol=PROTOCOL,
     tables=TABLES,
     claims=CLAIMS,
-    link=LINK,
 )

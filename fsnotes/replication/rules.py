@@ -1,0 +1,75 @@
+"""Rules by which claims are judged: yes, no, or None where the results cannot tell.
+
+``read(dataset, method)`` returns a `Cell`, as in the checks of claims.
+"""
+
+import numpy as np
+
+from fsnotes.metrics import compare_paired
+from fsnotes.replication.judge import ALPHA, compare, holm
+
+
+def together(answers):
+    """False where one answer is, True where all are, else None."""
+    answers = list(answers)
+    return False if False in answers else None if None in answers else True
+
+
+def mean(read, measure, dataset, method):
+    """What the measured column of a table shows."""
+    return read(dataset, method).estimate(measure).value
+
+
+def difference(read, dataset, first, second, measure="accuracy"):
+    """What one method has more than another over the same splits, with its interval."""
+    cells = read(dataset, first), read(dataset, second)
+    scores = [cell.scores(measure) for cell in cells]
+    return compare_paired(*scores, test_fraction=cells[0].test_fraction)
+
+
+def is_above(comparison):
+    """Whether a difference is positive; None where its interval holds zero."""
+    return None if comparison.low <= 0 <= comparison.high else bool(comparison.low > 0)
+
+
+def is_no_less(comparison, margin=1):
+    """Whether a difference is above minus a margin; None where its interval holds that."""
+    if comparison.low < -margin <= comparison.high:
+        return None
+    return bool(comparison.low >= -margin)
+
+
+def signs_of(comparisons):
+    """1 where a difference is above 0 at 5 percent after Holm over all, -1 below, else 0."""
+    comparisons = list(comparisons)
+    adjusted = holm([comparison.p_value for comparison in comparisons])
+    return [
+        int(np.sign(comparison.value)) if p_value <= ALPHA else 0
+        for comparison, p_value in zip(comparisons, adjusted, strict=True)
+    ]
+
+
+def signs(read, pairs):
+    """1 where the first of (data set, method, other method) is more accurate, -1 where less.
+
+    A difference counts if it is significant by Holm over all pairs; others give 0.
+    """
+    return signs_of(difference(read, *pair) for pair in pairs)
+
+
+def is_positive(signs):
+    """Whether there are more wins than losses; None if equally many."""
+    return None if sum(signs) == 0 else sum(signs) > 0
+
+
+def wins_more_often(read, pairs):
+    """Whether the first is significantly better more often than worse; None if equally often."""
+    return is_positive(signs(read, pairs))
+
+
+def compare_accuracies(read, dataset, methods, against=None):
+    """Differences between some methods on one data set, as `compare` returns them."""
+    cells = {method: read(dataset, method) for method in methods}
+    scores = {method: cell.scores("accuracy") for method, cell in cells.items()}
+    fraction = next(iter(cells.values())).test_fraction
+    return compare(scores, test_fraction=fraction, against=against)
