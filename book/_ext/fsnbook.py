@@ -216,11 +216,32 @@ def offer_notebook(app, page, template, context, doctree):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
         else:
-            cell.source = include_code(spell_out(app.env, page, cell.source), included)
+            text = TARGET.sub("", cell.source)  # labels, which a notebook shows as they are
+            cell.source = include_code(spell_out(app.env, page, text), included)
     target = Path(app.outdir) / "_sources" / f"{page}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
     context["ipynb_source"] = f"{page}.ipynb"
+
+
+TOPIC = re.compile(r'<a data-topic="([\w-]+)">')
+TARGET = re.compile(r"^\([\w-]+\)=\n+", re.M)
+
+
+def link_topics(app, page, template, context, doctree):
+    """Lead from a claim in a table to the passage that bears the label of its topic."""
+    labels = app.env.get_domain("std").anonlabels
+
+    def linked(match):
+        label = f"claims-{match[1]}"
+        if label not in labels:
+            logger.warning("no passage bears the label (%s)=", label, location=page)
+            return "<a>"
+        target, anchor = labels[label]
+        return f'<a href="{app.builder.get_relative_uri(page, target)}#{anchor}">'
+
+    if "body" in context:
+        context["body"] = TOPIC.sub(linked, context["body"])
 
 
 def wrap_tables(app, page, template, context, doctree):
@@ -291,6 +312,7 @@ def setup(app):
     app.connect("source-read", reading.start)
     app.connect("env-updated", reading.finish)
     app.connect("html-page-context", offer_notebook, priority=400)
+    app.connect("html-page-context", link_topics, priority=900)
     app.connect("html-page-context", wrap_tables, priority=900)
     app.connect("html-page-context", mend_markup, priority=900)
     app.connect("html-page-context", search_without_summaries, priority=400)

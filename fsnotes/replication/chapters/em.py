@@ -50,7 +50,7 @@ METHODS = {
     ),
     **{
         f"{key}-{size}": Method(
-            "fsnotes.replication.estimators.SelectorThenSVM",
+            "fsnotes.replication.estimators.em.SelectorThenSVM",
             {"selector": selector, "parameters": parameters, "n_features": size},
             {"select_C": SELECTOR_C, "C": SVM_C},
             paper=f"{name}, {size}",

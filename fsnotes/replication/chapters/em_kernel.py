@@ -4,7 +4,7 @@ from functools import partial
 
 from fsnotes.data.generators import make_twonorm
 from fsnotes.replication.declare import Chapter, Claim, Dataset, Printed, Protocol, Table
-from fsnotes.replication.estimators import kernel_machines
+from fsnotes.replication.estimators.em import kernel_machines
 from fsnotes.replication.rules import difference, is_above, is_no_less, together
 
 PAPER = "huang2008"

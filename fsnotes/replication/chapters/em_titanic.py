@@ -3,7 +3,7 @@
 from functools import partial
 
 from fsnotes.replication.declare import Chapter, Claim, Printed, Protocol, Table
-from fsnotes.replication.estimators import kernel_machines
+from fsnotes.replication.estimators.em import kernel_machines
 from fsnotes.replication.rules import difference, is_above, is_no_less, together
 
 PAPER = "huang2008"

@@ -19,7 +19,7 @@ from fsnotes.replication.declare import (
     TunedOnce,
     printed,
 )
-from fsnotes.replication.estimators import FEW_ROWS, RANKING_ROWS
+from fsnotes.replication.estimators.l2p import FEW_ROWS, RANKING_ROWS
 from fsnotes.replication.rules import (
     compare_accuracies,
     difference,
@@ -125,7 +125,7 @@ def selecting(key, size, leaks=False):
         parameters, tuning = parameters | {"scale": False}, tuning | {"scale": True}
         datasets = tuple(d for d in datasets if d in PAPERS_DATA)
     return Method(
-        "fsnotes.replication.estimators.RankedLinearSVM",
+        "fsnotes.replication.estimators.l2p.RankedLinearSVM",
         parameters,
         grid,
         paper=f"{name}, {size}" + (", scaled before the split" if leaks else ""),
@@ -141,7 +141,7 @@ def curve(key, p, size):
     name, ranking, options, _, _, datasets = SELECTORS[key]
     fixed = {"p": p, "C": FIXED_COST}
     return Method(
-        "fsnotes.replication.estimators.RankedLinearSVM",
+        "fsnotes.replication.estimators.l2p.RankedLinearSVM",
         {"ranking": ranking, "n_features": size} | options | fixed,
         paper=f"p = {p:g}, {size}" + (", alternating" if key == "alternating" else ""),
         datasets=tuple(d for d in CURVES if d in datasets),
@@ -152,7 +152,7 @@ def curve(key, p, size):
 def everything(leaks=False):
     """A machine with all features."""
     return Method(
-        "fsnotes.replication.estimators.RankedLinearSVM",
+        "fsnotes.replication.estimators.l2p.RankedLinearSVM",
         {"ranking": "all"} | ({"scale": False} if leaks else {}),
         {"C": FINE_COSTS},
         paper="all features" + (", scaled before the split" if leaks else ""),

@@ -1,0 +1,1 @@
+"""Estimators of the tables, a module for each paper that needs its own."""

@@ -1,0 +1,508 @@
+"""The engine of the recomputed tables: folds are right, the same bits anywhere, nothing lost."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.metrics import matthews_corrcoef
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_info, threadpool_limits
+from tiny import (  # noqa: F401
+    L1MPM,
+    MPM,
+    SLOW,
+    TINY,
+    TUNED,
+    canonical,
+    copy_fixture,
+    declared,
+    done_fixture,
+    of_pima,
+    quietly,
+    stored,
+)
+
+from fsnotes import FTSVM, KernelL0MPM, TwinSVM, load, make_cross_planes
+from fsnotes import MPM as MPMachine
+from fsnotes.metrics import Estimate, mcc, stability
+from fsnotes.replication import (
+    Dataset,
+    ExperimentError,
+    Method,
+    Results,
+    TunedOnce,
+    audit,
+    comparison_table,
+    engine,
+    replication_table,
+    supports,
+)
+from fsnotes.replication.store import STALE, File
+
+# ---------------------------------------------------------------- a fold is what it should be
+
+
+@pytest.mark.parametrize("name", ["ionosphere", "pima"])
+def test_folds_are_those_of_scikit_learn(done, name):
+    X, y = canonical(name)
+    splits = TINY.protocol.splits(y)
+    for method in ("mpm", "l1"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            machine = TINY.methods[method].build({})
+            expected = cross_val_score(machine, X, y, cv=splits)
+            fitted = [TINY.methods[method].build({}).fit(X[a], y[a]) for a, _ in splits]
+        cell = Results(TINY, done).cell(name, method)
+        assert np.array_equal(cell.accuracy, expected)
+        assert np.array_equal(cell.supports, [machine.get_support() for machine in fitted])
+        assert np.array_equal(cell.n_selected, cell.supports.sum(axis=1))
+        judged = [m.predict(X[b]) for m, (_, b) in zip(fitted, splits, strict=True)]
+        parts = list(zip(judged, (y[b] for _, b in splits), strict=True))
+        assert cell.mcc == pytest.approx([mcc(true, found) for found, true in parts])
+        assert cell.mcc == pytest.approx([matthews_corrcoef(true, found) for found, true in parts])
+        truth = [[(true == label).sum() for label in (0, 1)] for _, true in parts]
+        assert np.array_equal(cell.confusion.sum(axis=2), truth)
+
+
+def test_settings_are_chosen_and_columns_scaled_inside_each_fold(done):
+    X, y = canonical("pima")
+    cell = Results(TINY, done).cell("pima", "svc")
+    for number, (train, test) in enumerate(TINY.protocol.splits(y)):
+        inner = TINY.protocol.inner_splits(y[train], number)
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.3, 0.5, 1]}, cv=inner
+        ).fit(X[train], y[train])
+        # the search weighs inner folds alike, we weigh rows alike: the same but for ties
+        sizes = [len(b) for _, b in inner]
+        scores = [search.cv_results_[f"split{i}_test_score"] for i in range(len(inner))]
+        right = np.rint(np.transpose(scores) @ sizes).astype(int)
+        chosen = [0.3, 0.5, 1][int(np.argmax(right))]
+        assert cell.settings[number] == {"C": chosen}
+        best = make_pipeline(StandardScaler(), SVC(C=chosen)).fit(X[train], y[train])
+        assert cell.accuracy[number] == best.score(X[test], y[test])
+    assert len({line["C"] for line in cell.settings}) > 1
+    assert cell.masks is None
+
+
+def reordered(name, seed):
+    X, y = load(name, return_X_y=True)
+    order = np.random.default_rng(seed).permutation(len(y))
+    return np.where(X[order] == 0, -0.0, X[order]), y[order]
+
+
+def test_any_copy_of_the_data_gives_the_same_cell(tmp_path):
+    kept = []
+    for seed in (0, 1):
+        dataset = Dataset("copy", partial(reordered, "pima", seed))
+        chapter = replace(of_pima({"tuned": TUNED}), datasets=(dataset,))
+        quietly(chapter, folder=tmp_path / str(seed))
+        kept.append(stored(tmp_path / str(seed) / "tiny.jsonl"))
+    [first], [second] = (list(lines.values()) for lines in kept)
+    assert {"key", "errors", "supports"} < first.keys()
+    # how the data were made is part of no result
+    assert first == second
+
+
+def test_measures_are_those_of_the_metrics(done):
+    cell = Results(TINY, done).cell("ionosphere", "l1")
+    found = stability(cell.supports)
+    assert cell.estimate("stability") == found
+    assert cell.estimate("psf").value == pytest.approx(100 * cell.supports.mean())
+    assert cell.estimate("accuracy").value == pytest.approx(100 * cell.accuracy.mean())
+    frequencies = supports(TINY, "ionosphere", "l1", folder=done)
+    assert frequencies.tolist() == cell.supports.mean(axis=0).tolist()
+    assert np.allclose(cell.scores("mcc_percent"), 100 * cell.mcc)
+    whole = Results(TINY, done).cell("pima", "mpm")
+    assert whole.estimate("stability") == Estimate(1, 0, 1, 1)
+    with pytest.raises(ExperimentError, match="pima/mpm has no n_iter; its machine tells largest_"):
+        whole.scores("n_iter")
+    svc = Results(TINY, done).cell("pima", "svc")
+    with pytest.raises(ExperimentError, match="selects no features"):
+        svc.estimate("n_selected")
+    with pytest.raises(ExperimentError, match="single fold"):
+        cell.scores("stability")
+
+
+def test_machines_tell_facts(done):
+    results = Results(TINY, done)
+    X, y = Dataset("pima").read()
+    train, _ = TINY.protocol.splits(y)[3]
+    largest = results.cell("pima", "mpm").scores("largest_delta")
+    assert largest[3] == MPMachine().fit(X[train], y[train]).largest_delta_
+    kernel = KernelL0MPM(delta=0.3, gamma=0.1).fit(X[train], y[train])
+    told = engine._facts(kernel, X[train])
+    assert told["n_kept"] == len(kernel.support_) and told["n_iter"] == kernel.n_iter_
+    # an SVC has an array of that name
+    machine, rows = SVC().fit(X[train], y[train]), X[train]
+    counts = {"n_kept": machine.n_support_.sum()}
+    counts |= {"n_distinct": counts["n_kept"], "n_rows": counts["n_kept"]}
+    assert engine._facts(machine, rows) == counts
+
+
+def test_points_are_counted_with_and_without_duplicates():
+    X, y = Dataset("titanic").read()
+    machine = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    told = engine._facts(machine, X)
+    kept = {tuple(row) for row in X[machine[-1].support_]}
+    assert told["n_kept"] == len(machine[-1].support_) > 100
+    assert told["n_distinct"] == len(kept) <= 14
+    assert told["n_rows"] == sum(tuple(row) in kept for row in X)
+
+
+def test_twin_machines_keep_points_with_a_kernel():
+    X, y = make_cross_planes(40, 4, center=0.5)
+    for machine in (TwinSVM(kernel="rbf"), FTSVM(kernel="rbf", c_fit=1, c_hinge=1, sigma=0.1)):
+        machine.fit(X, y)
+        assert machine.support_.dtype == bool
+        told = engine._facts(machine, X)
+        assert told["n_kept"] == machine.dual_coef_.shape[1] and "n_rows" not in told
+    assert "n_kept" not in engine._facts(TwinSVM().fit(X, y), X)
+
+
+# ---------------------------------------------------------------- the same bits anywhere
+
+
+@pytest.mark.parametrize("where", ["two processes", "joblib's default", "threads"])
+def test_cells_do_not_depend_on_what_computes_them(done, tmp_path, where):
+    with parallel_config("threading" if where == "threads" else "loky", n_jobs=2):
+        quietly(TINY, jobs=2 if where == "two processes" else None, folder=tmp_path)
+    assert stored(tmp_path / "tiny.jsonl") == stored(done / "tiny.jsonl")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("dask.distributed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        local = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        with local:
+            yield local
+
+
+def test_cells_do_not_depend_on_the_cluster(cluster, done, tmp_path):
+    quietly(TINY, dask=cluster.scheduler_address, folder=tmp_path)
+    assert stored(tmp_path / "tiny.jsonl") == stored(done / "tiny.jsonl")
+
+
+def wait_for_lines(path, count):
+    """Until a file of results has so many lines."""
+    deadline = time.monotonic() + 60
+    while not path.is_file() or path.read_bytes().count(b"\n") < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tmp_path):
+    path = tmp_path / "cluster" / "slow.jsonl"
+    before = {worker.pid for worker in cluster.workers.values()}
+    left = []
+
+    def kill():
+        wait_for_lines(path, 6)
+        os.kill(min(before), getattr(signal, "SIGKILL", signal.SIGTERM))
+        left.append(len(SLOW.methods) - len(File(path).read()))
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    quietly(SLOW, dask=cluster.scheduler_address, folder=path.parent)
+    killer.join()
+    # killed before the end, and not replaced by itself
+    assert left[0] > 0
+    assert min(before) not in {worker.pid for worker in cluster.workers.values()}
+    quietly(SLOW, jobs=2, folder=tmp_path / "here")
+    assert stored(path) == stored(tmp_path / "here/slow.jsonl")
+
+
+def test_linear_algebra_has_one_thread_and_gets_its_threads_back():
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info()}
+
+    with threadpool_limits(2):
+        assert threads() == {2}
+        with engine.supervised():
+            with engine.supervised():
+                assert threads() == {1}
+            assert threads() == {1}
+        assert threads() == {2}
+
+
+def test_warnings_are_counted_not_shown(done, capfd):
+    cells = Results(TINY, done)
+    # a constant column of ionosphere, once a fit: 8 folds, or 8 * (3 * 3 + 1) fits
+    assert cells.cell("ionosphere", "mpm").warnings["SelectionWarning"] == 8
+    assert cells.cell("ionosphere", "tuned").warnings["SelectionWarning"] == 80
+    assert cells.cell("pima", "mpm").warnings == {}
+    assert capfd.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- nothing lost, nothing stale
+
+
+def test_a_complete_run_computes_nothing_again(done):
+    before = (done / "tiny.jsonl").read_bytes()
+    again = quietly(TINY, folder=done)
+    assert again.computed == [] and len(again.kept) == 10
+    assert (done / "tiny.jsonl").read_bytes() == before
+
+
+def test_a_recomputation_that_changes_nothing_changes_no_byte(copy, done):
+    path = copy / "tiny.jsonl"
+    before = path.read_bytes()
+    again = quietly(TINY, folder=copy, again=True, jobs=2)
+    assert len(again.computed) == 10 and again.kept == []
+    assert path.read_bytes() == before
+    # another result takes the place of its line, and of no other
+    *lines, last = before.splitlines()
+    planted = json.loads(last)
+    planted["errors"][0][0] += 1
+    path.write_bytes(b"\n".join([*lines, json.dumps(planted).encode(), b""]))
+    quietly(TINY, folder=copy, again=True)
+    assert path.read_bytes().splitlines()[:-1] == lines
+    assert stored(path) == stored(done / "tiny.jsonl")
+
+
+def test_cells_of_several_versions_stand_in_one_file(copy, monkeypatch):
+    path = copy / "tiny.jsonl"
+    kept = File(path).read()
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    other = engine.versions() | {"numpy": "0"}
+    monkeypatch.setattr(engine, "versions", lambda: other)
+    quietly(TINY, folder=copy)
+    cells = File(path).read()
+    assert [cell.name for cell in cells] == [cell.name for cell in kept]
+    assert [cell.versions["numpy"] == "0" for cell in cells] == 9 * [False] + [True]
+
+
+def test_a_killed_run_resumes(tmp_path):
+    code = "import sys, tiny; tiny.quietly(tiny.SLOW, folder=sys.argv[1])"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    process = subprocess.Popen(command, cwd=Path(__file__).parent)
+    path = tmp_path / "slow.jsonl"
+    wait_for_lines(path, 6)
+    process.kill()
+    assert process.wait() != 0
+    whole = [cell.name for cell in File(path).read()]
+    resumed = quietly(SLOW, folder=tmp_path)
+    assert resumed.kept == whole and 2 <= len(whole) < len(SLOW.methods)
+    assert len(resumed.computed) == len(SLOW.methods) - len(whole)
+    quietly(SLOW, folder=tmp_path / "whole")
+    assert stored(path) == stored(tmp_path / "whole/slow.jsonl")
+
+
+@pytest.fixture
+def audited():
+    """Forgets afterwards what audits have found."""
+    yield
+    STALE.clear()
+
+
+def test_an_audit_marks_what_comes_out_differently(copy, audited):
+    sound = audit(TINY, sample=10, folder=copy)
+    assert len(sound.checked) == 10 and sound.stale == []
+    file = File(copy / "tiny.jsonl")
+    planted = []
+    for cell in file.read():
+        if cell.name == ("pima", "mpm"):
+            table = cell.confusion.copy()
+            table[0, 0] += [1, -1]
+            cell = replace(cell, confusion=table)
+        if cell.name == ("ionosphere", "l1"):
+            cell = replace(cell, masks=~cell.masks)
+        planted.append(cell)
+    file.path.unlink()
+    for cell in planted:
+        File(file.path).append(cell)
+    found = audit(TINY, sample=10, folder=copy)
+    assert set(found.stale) == {("pima", "mpm"), ("ionosphere", "l1")}
+    assert "stale: pima/mpm" in repr(found)
+    with declared(TINY):
+        shown = repr(replication_table("tiny/one", folder=copy))
+    assert re.search(r"MPM <all>: accuracy.*75\.0.*stale", shown)
+    assert re.search(r"MPM <all>: accuracy.*85\.0.*agrees", shown)
+    compared = comparison_table(TINY, "pima", methods=["mpm", "l1", "svc"], folder=copy)
+    assert [row[4] == "stale" for row in compared.grids[0].rows] == [True, True, False]
+    drawn = [audit(TINY, sample=3, seed=seed, folder=copy).checked for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2] and len(drawn[0]) == 3
+    assert not audit(TINY, sample=3, within=0, folder=copy).checked
+
+
+def test_quick_results_stand_apart(copy):
+    before = (copy / "tiny.jsonl").read_bytes()
+    found = quietly(TINY, quick=True, folder=copy, only="pima/mpm")
+    assert found.path == copy / "tiny.quick.jsonl" and found.computed == [("pima", "mpm")]
+    assert (copy / "tiny.jsonl").read_bytes() == before
+    few = Results(TINY, copy, quick=True).cell("pima", "mpm")
+    full = Results(TINY, copy).cell("pima", "mpm")
+    # the repeats that there are, are the same
+    assert few.accuracy.tolist() == full.accuracy[:4].tolist() and few.key != full.key
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_a_failing_cell_is_named_and_costs_no_other(tmp_path):
+    bad = of_pima({"bad": Method(L1MPM, {"delta": 0.999}), "mpm": TINY.methods["mpm"]})
+    with pytest.raises(ExperimentError, match="1 of 2 cells failed") as caught:
+        quietly(bad, folder=tmp_path)
+    assert "tiny/pima/bad, fold 0: InfeasibleBoundError" in str(caught.value)
+    assert set(stored(tmp_path / "tiny.jsonl")) == {("pima", "mpm")}
+
+
+def test_data_that_differ_on_a_worker_are_refused(tmp_path):
+    work = engine._work(Results(TINY, tmp_path), "pima", "mpm")
+    fold = engine.compute(replace(work, digest="other"), 0)
+    assert "other content" in fold.failure
+
+
+def test_workers_of_other_versions_are_refused(tmp_path, monkeypatch):
+    compute = engine.compute
+
+    def elsewhere(work, number):
+        return replace(compute(work, number), versions={"numpy": "0"})
+
+    monkeypatch.setattr(engine, "compute", elsewhere)
+    with pytest.raises(ExperimentError, match="same versions on all machines"):
+        quietly(TINY, folder=tmp_path, only="pima/mpm")
+
+
+# ---------------------------------------------------------------- one setting, groups, units
+
+
+ONCE = TunedOnce(repeats=3, test_size=0.4, inner=3, seed=5, tuning_rows=200)
+
+
+@dataclass
+class Noted(SVC):
+    """A machine that writes down what it is given."""
+
+    C: float = 1.0
+    kernel: str = "linear"
+    place: str = ""
+
+    def __post_init__(self):
+        super().__init__(C=self.C, kernel=self.kernel)
+
+    def fit(self, X, y):
+        with open(self.place, "ab") as file:
+            file.write(f"{os.getpid()} {self.kernel} {len(y)} {X[:, 1].std():.6f}\n".encode())
+        return super().fit(X, y)
+
+
+def noted(place, **more):
+    return Method(f"{__name__}.Noted", {"place": str(place)}, {"C": [0.01, 1.0]}, **more)
+
+
+def test_settings_are_chosen_once_where_the_protocol_says_so(tmp_path):
+    method = noted(tmp_path / "log", tuning={"kernel": "rbf"}, scaled=True)
+    chapter = of_pima({"a": method, "b": replace(method, paper="the same")}, protocol=ONCE)
+    quietly(chapter, folder=tmp_path)
+    X, y = canonical("pima")
+    splits = ONCE.splits(y)
+    rows, inner = ONCE.tuning(y, splits, 2)
+    again, same = ONCE.tuning(y, splits, 0)
+    assert len(rows) == 200 and set(rows) <= set(splits[0][0]) and np.array_equal(rows, again)
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(inner, same, strict=True))
+    shares = np.bincount(y[rows]) / 200 - np.bincount(y[splits[0][0]]) / len(splits[0][0])
+    assert abs(shares).max() < 0.01
+    whole, _ = replace(ONCE, tuning_rows=10**6).tuning(y, splits, 1)
+    assert np.array_equal(whole, splits[0][0])
+    # two prices on three inner folds, once for both cells, then three fits of each
+    log = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    assert [kernel for _, kernel, *_ in log] == 6 * ["rbf"] + 6 * ["linear"]
+    right = [
+        sum(
+            int((m.fit(X[rows][a], y[rows][a]).predict(X[rows][b]) == y[rows][b]).sum())
+            for a, b in inner
+        )
+        for C in (0.01, 1.0)
+        for m in [make_pipeline(StandardScaler(), SVC(C=C))]
+    ]
+    chosen = [0.01, 1.0][int(np.argmax(right))]
+    for name in ("a", "b"):
+        cell = Results(chapter, tmp_path).cell("pima", name)
+        assert cell.settings == [{"C": chosen}] * 3
+        best = make_pipeline(StandardScaler(), SVC(C=chosen, kernel="linear"))
+        scores = [best.fit(X[a], y[a]).score(X[b], y[b]) for a, b in splits]
+        assert cell.accuracy.tolist() == scores
+    # an audit has to choose anew, and finds the same
+    assert audit(chapter, folder=tmp_path).stale == []
+
+
+def test_settings_that_cannot_be_chosen_cost_their_cells_alone(tmp_path):
+    broken = Method(L1MPM, {"refit": False}, {"retain": [7.0, 8.0]})
+    chapter = of_pima({"broken": broken, "mpm": Method(MPM)}, protocol=ONCE)
+    with pytest.raises(ExperimentError, match=r"1 of 2 cells failed.*\n.*pima/broken, settings"):
+        quietly(chapter, folder=tmp_path)
+    assert list(stored(tmp_path / "tiny.jsonl")) == [("pima", "mpm")]
+
+
+def test_columns_may_be_scaled_before_the_split(tmp_path):
+    plain = noted(tmp_path / "log")
+    chapter = of_pima({"plain": plain, "leak": replace(plain, leaks=True)}, protocol=ONCE)
+    quietly(chapter, folder=tmp_path)
+    X, y = canonical("pima")
+    Z = StandardScaler().fit_transform(X)
+    results = Results(chapter, tmp_path)
+    chosen = results.cell("pima", "leak").settings[0]["C"]
+    expected = [
+        SVC(kernel="linear", C=chosen).fit(Z[a], y[a]).score(Z[b], y[b]) for a, b in ONCE.splits(y)
+    ]
+    assert results.cell("pima", "leak").accuracy.tolist() == expected
+    # settings are those of the rows as they are
+    assert results.cell("pima", "plain").settings[0]["C"] == chosen
+    logged = (tmp_path / "log").read_text().splitlines()
+    assert len(logged) == 6 + 3 + 3
+
+
+def test_what_is_shared_runs_in_one_place_and_changes_no_result(tmp_path):
+    alone, together = (
+        of_pima(
+            {
+                f"{kernel}{C}": Method(
+                    f"{__name__}.Noted",
+                    {"place": str(tmp_path / name), "C": C, "kernel": kernel},
+                    scaled=True,
+                    group=kernel if name == "together" else "",
+                )
+                for C in (0.01, 1.0)
+                for kernel in ("linear", "rbf")
+            }
+        )
+        for name in ("alone", "together")
+    )
+    quietly(alone, folder=tmp_path / "a")
+    quietly(together, jobs=2, folder=tmp_path / "b")
+    found = [stored(tmp_path / folder / "tiny.jsonl") for folder in "ab"]
+    for lines in found:
+        for line in lines.values():
+            del line["key"]  # which holds the place
+    assert found[0] == found[1]
+    log = [line.split() for line in (tmp_path / "together").read_text().splitlines()]
+    # split by split, each worker has both prices of a kernel one after the other
+    for process in {pid for pid, *_ in log}:
+        mine = [rest for pid, *rest in log if pid == process]
+        assert mine[::2] == mine[1::2]
+
+
+def test_the_last_results_are_kept_and_no_others():
+    calls = []
+    kept = engine.Kept(lambda key, value: calls.append(key) or value, most=2)
+    assert [kept(key, lambda key=key: -key) for key in (1, 2, 1, 3, 1)] == [-1, -2, -1, -3, -1]
+    assert calls == [1, 2, 3, 1]

@@ -1,0 +1,274 @@
+"""What readers see: tables, verdicts on claims, commands."""
+
+import re
+import sys
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiny import MPM, TINY, copy_fixture, declared, done_fixture, named_fixture, quietly  # noqa: F401
+
+from fsnotes.replication import (
+    Claim,
+    ExperimentError,
+    Method,
+    MissingResult,
+    Results,
+    Table,
+    claims,
+    compare,
+    comparison_table,
+    engine,
+    printed,
+    replication_table,
+    verdict_table,
+)
+from fsnotes.replication.__main__ import main
+from fsnotes.replication.declare import digest_of
+
+
+def columns(html):
+    return [len(re.findall(r"<t[hd]\b", row)) for row in re.findall(r"<tr>.*?</tr>", html)]
+
+
+def test_a_replication_table_has_all_that_a_reader_needs(named, done):
+    shown = replication_table("tiny/one", folder=done)
+    html = shown._repr_html_()
+    assert html.count("<table>") == html.count("</table>") == 2
+    assert set(columns(html)) == {5}
+    assert "<caption>Xu, King and Lyu (2007), Table 1: pima</caption>" in html
+    assert '<th scope="row">MPM &lt;all&gt;: accuracy (%)</th>' in html and "<all>" not in html
+    assert "less of everything" in html and "2 times 4-fold" in html
+    estimate = Results(TINY, done).cell("pima", "mpm").estimate("accuracy")
+    half = estimate.high - estimate.value
+    line = rf"MPM <all>: accuracy \(%\) +75\.0 +{estimate.value:.1f} ± {half:.1f} +agrees +–"
+    assert re.search(line, repr(shown))
+    assert re.search(r"L1: accuracy \(%\) +10\.5 .*differs", repr(shown))
+    beside = Results(TINY, done).cell("pima", "l1-raw").estimate("accuracy")
+    assert f"{beside.value:.1f} ± " in repr(shown)
+    only = replication_table("tiny/one", dataset="pima", measure="n_selected", folder=done)
+    assert [len(grid.rows) for grid in only.grids] == [1]
+    # the reasons are those of what is shown
+    assert "misprint" not in repr(only)
+
+
+def test_a_contradiction_between_tables_is_found_and_said(named, done):
+    shown = repr(replication_table("tiny/two", folder=done))
+    assert re.search(r"57\.0 .*misprint", shown) and "Table 1 prints 75.0" in shown
+    assert "refitted" not in shown
+
+
+def test_refused_tables(named, done):
+    with pytest.raises(ExperimentError, match="'tiny' is a chapter.*tiny/one, tiny/two"):
+        replication_table("tiny", folder=done)
+    with pytest.raises(ExperimentError, match="did you mean tiny/one"):
+        replication_table("tiny/on", folder=done)
+    for table in ("tiny/one", "tiny/three"):
+        with pytest.raises(ExperimentError, match="data set"):
+            replication_table(table, dataset="sonar", folder=done)
+
+
+def test_a_figure_shows_what_is_measured(named, done):
+    [grid] = replication_table("tiny/three", folder=done).grids
+    assert grid.header == ("", "accuracy (%)", "features")
+    cell = Results(TINY, done).cell("pima", "l1")
+    [(name, accuracy, features)] = grid.rows
+    assert name == "L1" and accuracy.startswith(f"{cell.estimate('accuracy').value:.1f} ")
+    assert features.startswith(f"{cell.estimate('n_selected').value:.2f} ")
+    [grid] = replication_table("tiny/three", measure="psf", folder=done).grids
+    assert grid.header == ("", "features (%)") and len(grid.rows[0]) == 2
+
+
+def test_a_figure_says_what_is_left_out(done):
+    less = replace(TINY.tables["three"], reduced="fewer of them")
+    chapter = replace(TINY, tables=(less,), claims=())
+    with declared(chapter):
+        shown = replication_table("tiny/three", folder=done)
+    assert shown.notes[0].startswith("A figure. Measured") and len(shown.notes) == 2
+    assert shown.notes[1] == "Against the paper: fewer of them."
+
+
+def test_several_columns_may_stand_beside(done):
+    beside = {"refitted": {"l1": "l1-raw"}, "tuned": {"l1": "tuned", "mpm": "tuned"}}
+    table = replace(TINY.tables["one"], beside=beside)
+    chapter = replace(TINY, tables=(table,), claims=())
+    with declared(chapter):
+        shown = replication_table("tiny/one", dataset="pima", measure="accuracy", folder=done)
+    grid = shown.grids[0]
+    assert grid.header == ("", "printed", "measured", "verdict", "refitted", "tuned")
+    tuned = f"{Results(TINY, done).cell('pima', 'tuned').estimate('accuracy').value:.1f} ±"
+    assert grid.rows[0][4] == "–" and all(row[5].startswith(tuned) for row in grid.rows)
+
+
+def test_a_comparison_table_shows_corrected_p_values(done):
+    shown = comparison_table(TINY, "pima", methods=["mpm", "l1", "svc"], folder=done)
+    [grid] = shown.grids
+    assert len(grid.rows) == 3 and set(columns(shown._repr_html_())) == {5}
+    cells = Results(TINY, done)
+    scores = {m: cells.cell("pima", m).scores("accuracy") for m in ("mpm", "l1", "svc")}
+    pairs = compare(scores, test_fraction=0.25)
+    assert [row[3] for row in grid.rows] == [f"{pair.p_adjusted:.3f}" for pair in pairs]
+    assert grid.rows[0][0] == "MPM <all> less L1"
+    against = comparison_table(TINY, "pima", against="mpm", folder=done)
+    assert len(against.grids[0].rows) == 4
+    counts = comparison_table(
+        TINY, "pima", measure="n_selected", methods=["mpm", "l1"], folder=done
+    )
+    assert counts.grids[0].rows[0][4] == "different"
+
+
+def test_claims_get_verdicts_by_rule(named, done, tmp_path):
+    words = {claim.text: claim.verdict for claim in claims(folder=done)}
+    assert words["L1 selects fewer"] == "agrees" and words["L1 selects them all"] == "differs"
+    assert words["less is printed; right: more"] == "misprint"
+    assert words["A title: agrees 3, differs 2"] == "differs"
+    assert words["Another: misprint 1"] == "misprint"
+    [found] = [claim for claim in claims(folder=done) if "57.0 is printed" in claim.text]
+    assert found.verdict == "misprint" and "Table 1 prints 75.0" in found.text
+    assert claims("tiny", folder=done) == claims(folder=done)
+    words = {claim.text: claim.verdict for claim in claims(folder=tmp_path)}
+    assert words["L1 selects fewer"] == "not run" and words["two is two"] == "agrees"
+
+
+def test_the_table_of_verdicts_names_the_topic_of_each(named, done):
+    shown = verdict_table(folder=done)
+    html = shown._repr_html_()
+    # the book says where these lead
+    assert '<th scope="row"><a data-topic="tiny-size">Section 1</a></th>' in html
+    assert '<a data-topic="tiny">Section 2</a>' in html and "href" not in html
+    assert set(columns(html)) == {3} and "<caption>Xu, King and Lyu (2007)</caption>" in html
+    assert len(shown.grids) == 1 and len(shown.grids[0].rows) == len(claims(folder=done))
+    assert verdict_table(paper="xu2007", folder=done) == shown
+    with pytest.raises(ExperimentError, match="paper"):
+        verdict_table(paper="xu2008", folder=done)
+
+
+def test_tables_without_results_say_so(named, tmp_path):
+    shown = repr(replication_table("tiny/one", folder=tmp_path))
+    assert shown.count("not run") == 5 and "agrees" not in shown
+
+
+# ---------------------------------------------------------------- commands
+
+
+def test_commands(named, tmp_path, capsys):
+    folder = ["--results", str(tmp_path)]
+    assert main(["list", *folder]) == 0
+    assert "tiny/one  0/6 cells  A title" in capsys.readouterr().out
+    assert main(["show", "tiny/one", *folder]) == 1
+    said = capsys.readouterr().err
+    assert "no results for tiny/one; run `python -m fsnotes.replication run tiny` first" in said
+    assert main(["run", "tiny/one", "--jobs", "1", *folder]) == 0
+    out, bar = capsys.readouterr()
+    assert f"6 cells computed, 0 were there: {tmp_path / 'tiny.jsonl'}" in out
+    assert re.search(r"tiny:.*48/48 \[\d\d:\d\d<\d\d:\d\d", bar)
+    assert main(["run", "tiny/two", "--again", *folder]) == 0
+    assert "1 cells computed, 0 were there" in capsys.readouterr().out
+    assert main(["show", "tiny/one", *folder]) == 0
+    assert "agrees" in capsys.readouterr().out
+    assert main(["list", *folder]) == 0
+    assert "tiny/one  6/6" in capsys.readouterr().out
+    assert main(["show", "tiny", *folder]) == 0
+    assert "A title" in capsys.readouterr().out
+    assert main(["run", "tiny", "--quick", "--only", "pima/mpm", *folder]) == 0
+    assert "tiny.quick.jsonl" in capsys.readouterr().out
+    assert main(["show", "tiny/two", "--quick", *folder]) == 0
+    assert "1 times 4-fold" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "tini/one"], "did you mean tiny/one"),
+        (["show", "tiny/onee"], "did you mean tiny/one"),
+        (["run", "zzz"], "there are: tiny, tiny/one"),
+        (["run", "tiny", "--only", "pima/mpn"], "did you mean pima/mpm"),
+        (["run", "tiny", "--jobs", "0"], "jobs=0; pass 1 or more"),
+        (["run", "tiny", "--jobs", "-2"], "jobs=-2; pass 1 or more"),
+    ],
+)
+def test_commands_refuse_in_one_line(named, tmp_path, capsys, arguments, said):
+    assert main([*arguments, "--results", str(tmp_path)]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert said in error and error.startswith("fsnotes.replication: ")
+
+
+def test_missing_dask_is_said_with_the_remedy(named, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    assert main(["run", "tiny", "--dask", "tcp://x:1", "--results", str(tmp_path)]) == 1
+    assert "pip install 'fsnotes[dask]'" in capsys.readouterr().err
+
+
+def test_a_silent_scheduler_is_said(named, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("dask.distributed")
+    monkeypatch.setattr(engine, "PATIENCE", 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = main(["run", "tiny", "--dask", "tcp://127.0.0.1:9", "--results", str(tmp_path)])
+    assert (
+        code == 1 and "no dask scheduler answers at 'tcp://127.0.0.1:9'" in capsys.readouterr().err
+    )
+
+
+def test_an_interruption_is_said(named, tmp_path, capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "run", interrupted)
+    assert main(["run", "tiny"]) == 130
+    assert "the same command resumes" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- data for users to supply
+
+
+OWN = replace(
+    TINY,
+    datasets=("lung", "pima"),
+    methods={"svc": Method("sklearn.svm.SVC", {"kernel": "linear"})},
+    tables=(
+        Table("one", "xu2007", "Table 1", "A title", printed=printed("lung\n svc accuracy 85.0")),
+        Table("two", "xu2007", "Figure 1", "A figure", reads=(("lung", "svc"), ("pima", "svc"))),
+    ),
+    claims=(
+        Claim("xu2007", "Section 1", "It is", lambda read: read("lung", "svc").accuracy.min() > 0),
+    ),
+)
+
+
+@pytest.fixture
+def nothing_supplied(tmp_path, monkeypatch):
+    """No data sets but those of the package; those that are known are forgotten afterwards."""
+    monkeypatch.setenv("FSNOTES_DATA", str(tmp_path))
+    monkeypatch.setenv("FSNOTES_CACHE", str(tmp_path / "cache"))
+    digest_of.cache_clear()
+    with declared(OWN):
+        yield
+    digest_of.cache_clear()
+
+
+def test_data_for_the_user_to_supply(nothing_supplied, tmp_path, capsys):
+    folder = tmp_path / "results"
+    assert main(["run", "tiny", "--results", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "1 cells computed" in said and "lung is not available; supply lung.npz" in said
+    assert quietly("tiny", folder=folder).absent == [("lung", "svc")]
+    with pytest.raises(MissingResult, match=r"not available: supply lung\.npz") as caught:
+        Results(OWN, folder).cell("lung", "svc")
+    assert caught.value.state == "not available"
+    row = replication_table("tiny/one", folder=folder).grids[0].rows[0]
+    assert row[2:4] == ("–", "not available")
+    figure = replication_table("tiny/two", folder=folder)
+    assert [grid.caption[-4:] for grid in figure.grids] == ["pima"]
+    assert figure.notes[-1].startswith("lung: not available; supply lung.npz")
+    assert [c.verdict for c in claims(folder=folder)] == ["not available", "not available"]
+    assert not OWN.datasets["lung"].travels and OWN.datasets["pima"].travels
+    # once it is there it is computed as any other, and again if it changes
+    for seed in (0, 1):
+        X = np.random.default_rng(seed).normal(size=(203, 3312))
+        np.savez(tmp_path / "lung.npz", X=X, y=np.arange(203) % 5)
+        digest_of.cache_clear()
+        assert quietly("tiny", folder=folder).computed == [("lung", "svc")]
+    assert Results(OWN, folder).has("lung", "svc")
+    assert len(replication_table("tiny/two", folder=folder).grids) == 2
