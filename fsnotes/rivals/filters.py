@@ -1,4 +1,4 @@
-"""Filters: what a feature tells of the classes by itself, without a machine."""
+"""Filters: scores of features by what they tell of the classes, without a classifier."""
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -11,9 +11,9 @@ from fsnotes.core.validation import check_count, check_one_of, check_real
 
 __all__ = ["fisher_score", "mrmr", "relieff"]
 
-BLOCK = 2**20  # numbers in an array of which several are held at once
-EQUAL = 1e-9  # by what part numbers that are equal may differ for rounding
-MOST_LEVELS = 256  # of a feature that is taken as it is
+BLOCK = 2**20  # numbers in an array at most, where several of them are held at once
+EQUAL = 1e-9  # part of two numbers by which they may differ from rounding alone
+MOST_LEVELS = 256  # values of a feature that are taken as levels
 
 
 def fisher_score(X, y):
@@ -39,8 +39,8 @@ def fisher_score(X, y):
     The score does not change when a feature is shifted or scaled. With m rows and K classes it is
     the F statistic of the analysis of variance, over ``(m - K) / (K - 1)``; for two classes it is
     ``n_0 n_1 / m^2`` times the squared distance of the means, in units of the pooled standard
-    deviation. Features are looked at one by one: of two equal columns both have the same score, and
-    what only two together tell has none.
+    deviation. Features are looked at one by one: two equal columns have the same score, and
+    features that tell something only together have none.
 
     O(m n) for n features.
 
@@ -60,17 +60,19 @@ def fisher_score(X, y):
     >>> SelectKBest(fisher_score, k=3).fit(X, y).get_support(indices=True).tolist()
     [7, 22, 27]
     """
-    X, of_class = checked(X, y)
-    Z, sizes = in_unit_range(X), np.bincount(of_class)
-    shares = sizes / len(Z)
-    means, variances = np.zeros((2, len(sizes), Z.shape[1]))
-    for k in range(len(sizes)):
-        rows = Z[of_class == k]
-        beyond = rows - rows[0]
-        means[k] = rows[0] + beyond.mean(axis=0)
-        variances[k] = beyond.var(axis=0)
-    between = shares @ (means - shares @ means) ** 2
-    within = shares @ variances
+    X, class_index = _validate(X, y)
+    Z = _to_unit_range(X)
+    probability = np.bincount(class_index) / len(Z)
+    means = np.zeros((len(probability), Z.shape[1]))
+    variances = np.zeros_like(means)
+    for k in range(len(probability)):
+        rows = Z[class_index == k]
+        # measured from a row of the class, equal rows have a variance of exactly 0
+        differences = rows - rows[0]
+        means[k] = rows[0] + differences.mean(axis=0)
+        variances[k] = differences.var(axis=0)
+    between = probability @ (means - probability @ means) ** 2
+    within = probability @ variances
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = between / within
     return np.where(between > 0, scores, 0.0)
@@ -81,8 +83,9 @@ def relieff(X, y, *, n_neighbors=10):
 
     Each row is compared with the `n_neighbors` nearest others of its own class, its hits, and with
     as many of each other class, its misses. The score of a feature is the mean over all rows of
-    ``sum_c P(c) / (1 - P(own class)) miss_c - hit``, where P is the share of a class in the rows,
-    c goes through the other classes, and miss_c and hit are the mean differences to the neighbours.
+    ``sum_c P(c) / (1 - P(own class)) miss_c - hit``, where P is the part of the rows that a class
+    has, c goes through the other classes, and miss_c and hit are the mean differences to the
+    neighbours.
 
     Parameters
     ----------
@@ -90,8 +93,8 @@ def relieff(X, y, *, n_neighbors=10):
     y : array-like of shape (n_samples,)
         Labels of two classes or more.
     n_neighbors : int, default=10
-        Of each class; all that there are where a class has fewer. A class of one row has no hits,
-        and 0 takes the place of their difference.
+        How many of each class; all rows of a class that has fewer. A class of one row has no hits,
+        and their difference counts as 0.
 
     Returns
     -------
@@ -102,15 +105,14 @@ def relieff(X, y, *, n_neighbors=10):
     -----
     A difference is a part of the range of the feature, and a distance is the sum of the differences
     of all features. So the score does not change when a feature is shifted or scaled, but depends
-    on what other features there are: what only two together tell counts in both, as long as not too
-    many others hide which rows are near. Of two equal columns both have the same score.
+    on what other features there are: what two features tell only together counts in both, as long
+    as not too many others hide which rows are near. Two equal columns have the same score.
 
-    Rows at the same distance, but for rounding, have an equal share in the places that are left to
-    them, which is the mean over all ways to choose. The order of rows and of features is of no
-    consequence.
+    Rows whose distances are equal up to rounding share the remaining places equally, which is the
+    mean over all ways to choose. The order of rows and of features is of no consequence.
 
     O(m^2 n) for m rows and n features, in blocks of rows of bounded memory. All rows are compared;
-    of very many pass a sample.
+    if there are very many, pass a sample.
 
     References
     ----------
@@ -131,22 +133,23 @@ def relieff(X, y, *, n_neighbors=10):
     [20, 22, 27]
     """
     check_count("n_neighbors", n_neighbors)
-    X, of_class = checked(X, y)
-    by_class = np.argsort(of_class, kind="stable")
-    Z, of_class = in_unit_range(X)[by_class], of_class[by_class]
-    sizes = np.bincount(of_class)
-    shares, ends = sizes / len(Z), np.cumsum(sizes)
+    X, class_index = _validate(X, y)
+    by_class = np.argsort(class_index, kind="stable")
+    Z = _to_unit_range(X)[by_class]
+    class_index = class_index[by_class]
+    sizes = np.bincount(class_index)
+    probability = sizes / len(Z)
     scores = np.zeros(Z.shape[1])
-    for block in blocks(len(Z), len(Z)):
-        rows, own = Z[block], of_class[block]
-        distances = cdist(rows, Z, "cityblock")
+    for block in _blocks(len(Z), len(Z)):
+        own = class_index[block]
+        distances = cdist(Z[block], Z, "cityblock")
         np.fill_diagonal(distances[:, block], np.inf)
-        for k, (size, end) in enumerate(zip(sizes, ends, strict=True)):
+        for k, (size, end) in enumerate(zip(sizes, np.cumsum(sizes), strict=True)):
             members = slice(end - size, end)
-            weights = np.where(own == k, -1, shares[k] / (1 - shares[own]))
-            parts = parts_of_nearest(distances[:, members], int(n_neighbors))
+            weights = np.where(own == k, -1, probability[k] / (1 - probability[own]))
+            parts = _divide_among_nearest(distances[:, members], int(n_neighbors))
             distances[:, members] = weights[:, None] * parts
-        scores += weighted_differences(rows, Z, distances)
+        scores += _weighted_differences(Z[block], Z, distances)
     return scores / len(Z)
 
 
@@ -165,11 +168,11 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     n_features : int, optional
         How many features to rank; by default all.
     criterion : {"difference", "quotient"}, default="difference"
-        Relevance minus redundancy, MID, or over it, MIQ. Without redundancy a quotient is infinite;
-        of several of these the largest relevance comes first.
+        Relevance minus redundancy, MID, or divided by it, MIQ. Without redundancy a quotient is
+        infinite; among several of these the largest relevance comes first.
     spread : float or None, default=0.5
         Features of more than three values are cut into three levels, at so many standard deviations
-        below and above their mean; an edge belongs to the level between. None is for features that
+        below and above their mean; an edge belongs to the middle level. None is for features that
         are discrete already: each value is a level.
 
     Returns
@@ -181,10 +184,10 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
 
     Notes
     -----
-    Mutual information is that of the table of counts, in nats; what is less than 1e-9 counts as
-    none. Features that are equally good, but for rounding, follow the order of the columns, and
-    those of one level come last, after redundant ones too. Neither the names of labels nor shift,
-    scale and sign of a feature matter.
+    Mutual information is that of the table of counts, in nats; less than 1e-9 counts as none.
+    Features that are equally good up to rounding keep the order of the columns, and those of one
+    level come last, even after redundant ones. Neither the names of labels nor shift, scale and
+    sign of a feature matter.
 
     With m rows, n features of L levels and r features ranked O(r m n L^2), in blocks of features of
     bounded memory. For the first features of many, pass `n_features`.
@@ -213,50 +216,51 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     check_one_of("criterion", criterion, ("difference", "quotient"))
     if spread is not None:
         check_real("spread", spread, 0)
-    X, of_class = checked(X, y)
+    X, class_index = _validate(X, y)
     n = X.shape[1]
     wanted = n if n_features is None else int(n_features)
     if wanted > n:
         raise ValueError(f"n_features={n_features!r}; X has {n}: pass at most as many")
-    levels = in_levels(X, spread)
+    levels = _to_levels(X, spread)
     left = np.ptp(levels, axis=0) > 0
     constant = np.flatnonzero(~left)
-    relevance, redundancy = mutual_information(of_class, levels), np.zeros(n)
+    relevance = _mutual_information(class_index, levels)
+    redundancy = np.zeros(n)
     order = []
     while left.any() and len(order) < wanted:
         worth = relevance
         if order and criterion == "difference":
             worth = relevance - redundancy / len(order)
         elif order:
-            worth = quotient(relevance, redundancy / len(order))
+            worth = _quotient(relevance, redundancy / len(order))
         worth = np.where(left, worth, -np.inf)
         best = worth.max()
         order.append(np.flatnonzero(worth >= best - EQUAL * max(1, abs(best)))[0])
         left[order[-1]] = False
-        redundancy += mutual_information(levels[:, order[-1]], levels)
+        redundancy += _mutual_information(levels[:, order[-1]], levels)
     order = np.append(np.array(order, dtype=int), constant)[:wanted]
     scores = np.zeros(n)
     scores[order] = n - np.arange(len(order))
     return Ranking(scores, order)
 
 
-def checked(X, y):
+def _validate(X, y):
     """Rows as floats, and the number of the class of each."""
     X, y = check_X_y(X, y, dtype=np.float64)
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
         raise ValueError(f"y is {kind}; pass one label for each row")
-    classes, of_class = np.unique(y, return_inverse=True)
+    classes, class_index = np.unique(y, return_inverse=True)
     if len(classes) == 1:
         raise ValueError(
             f"y holds one class, {classes.tolist()[0]!r}; pass rows of two classes or more"
         )
-    return X, of_class
+    return X, class_index
 
 
-def in_unit_range(X):
-    """Features from 0 to 1; exactly 0 where they are constant, and no square overflows."""
+def _to_unit_range(X):
+    """Features from 0 to 1, whose squares do not overflow; constant ones are exactly 0."""
     with np.errstate(over="ignore"):
         Z = X - X.min(axis=0)
     ranges = Z.max(axis=0)
@@ -265,14 +269,14 @@ def in_unit_range(X):
     return Z / np.where(ranges > 0, ranges, 1)
 
 
-def blocks(count, size):
-    """Slices of 0 to `count`, so that an array of `size` numbers for each index is no burden."""
+def _blocks(count, size):
+    """Slices of 0 to `count` such that `size` numbers for each index of one fit into a block."""
     step = max(1, BLOCK // size)
     return (slice(start, start + step) for start in range(0, count, step))
 
 
-def parts_of_nearest(distances, count):
-    """Of each row the parts, of one in all, of its `count` nearest; infinity is no neighbour."""
+def _divide_among_nearest(distances, count):
+    """Divide one among the `count` nearest of each row; an infinite distance is no neighbour."""
     if distances.shape[1] <= count:
         parts = np.isfinite(distances).astype(float)
     else:
@@ -284,23 +288,22 @@ def parts_of_nearest(distances, count):
     return parts / np.maximum(parts.sum(axis=1, keepdims=True), 1)
 
 
-def weighted_differences(rows, others, weights):
+def _weighted_differences(rows, others, weights):
     """Sum over all pairs of their differences in each feature, times the weight of the pair."""
     total = np.zeros(others.shape[1])
     first, second = np.nonzero(weights)
-    for pairs in blocks(len(first), others.shape[1]):
-        i, j = first[pairs], second[pairs]
+    for pairs in _blocks(len(first), others.shape[1]):
+        i = first[pairs]
+        j = second[pairs]
         total += weights[i, j] @ abs(rows[i] - others[j])
     return total
 
 
-def in_levels(X, spread):
+def _to_levels(X, spread):
     """Features as whole numbers from 0, which only tell equal from unequal."""
-    order = np.argsort(X, axis=0)
-    ordered = np.take_along_axis(X, order, axis=0)
-    rises = ordered > np.vstack([ordered[:1], ordered[:-1]])
     levels = np.empty(X.shape, dtype=int)
-    np.put_along_axis(levels, order, np.cumsum(rises, axis=0), axis=0)
+    for column, values in enumerate(X.T):
+        levels[:, column] = np.unique(values, return_inverse=True)[1]
     counts = levels.max(axis=0) + 1
     if spread is None:
         most = counts.argmax()
@@ -310,7 +313,7 @@ def in_levels(X, spread):
                 f"values; pass a number, or features of at most {MOST_LEVELS}"
             )
     else:
-        Z = in_unit_range(X)
+        Z = _to_unit_range(X)
         beyond = Z - Z.mean(axis=0)
         edge = (spread + EQUAL) * Z.std(axis=0)
         cut = 1 + (beyond > edge).astype(int) - (beyond < -edge)
@@ -318,25 +321,25 @@ def in_levels(X, spread):
     return levels.astype(np.int16)
 
 
-def mutual_information(given, levels):
-    """Of one discrete column and each of several, in nats."""
+def _mutual_information(given, levels):
+    """Mutual information, in nats, of one discrete column and each of several."""
     m, n = levels.shape
     indicators = (given == np.arange(given.max() + 1)[:, None]).astype(float)
     terms = xlogy(np.arange(m + 1), np.arange(m + 1))
     found = np.full(n, terms[m])
-    for columns in blocks(n, m):
-        rows = np.zeros((len(indicators), found[columns].size), dtype=int)
+    for columns in _blocks(n, m):
+        totals = np.zeros((len(indicators), found[columns].size), dtype=int)
         for level in range(levels.max() + 1):
             counts = (indicators @ (levels[:, columns] == level).astype(float)).astype(int)
             found[columns] += terms[counts].sum(axis=0) - terms[counts.sum(axis=0)]
-            rows += counts
-        found[columns] -= terms[rows].sum(axis=0)
+            totals += counts
+        found[columns] -= terms[totals].sum(axis=0)
     found /= m
     return np.where(found > EQUAL, found, 0.0)
 
 
-def quotient(relevance, redundancy):
-    """One over the other; where some are over nothing, these in the order of their relevance."""
+def _quotient(relevance, redundancy):
+    """Divide one by the other; where some have no redundancy, only these, by their relevance."""
     alone = (redundancy == 0) & (relevance > 0)
     if alone.any():
         return np.where(alone, relevance, -np.inf)

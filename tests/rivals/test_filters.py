@@ -315,7 +315,7 @@ def test_memory_is_bounded(monkeypatch):
     # as where all rows are tied
     X, weights = rng.normal(size=(80, 40)), np.ones((80, 80))
     most = 10 * filters.BLOCK + 5 * weights.size
-    assert peak_of(filters.weighted_differences, X, X, weights) < most < weights.size * 40
+    assert peak_of(filters._weighted_differences, X, X, weights) < most < weights.size * 40
 
 
 def information(first, second):
@@ -397,7 +397,7 @@ def test_mutual_information_is_that_of_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     levels = rng.integers(0, rng.integers(1, 6), (40, 8))
     given = rng.integers(0, 30, 40)
-    found = filters.mutual_information(given, levels)
+    found = filters._mutual_information(given, levels)
     assert found == pytest.approx([mutual_info_score(given, c) for c in levels.T], abs=1e-12)
 
 
@@ -439,7 +439,7 @@ def test_features_of_three_values_keep_them():
     X = np.repeat([[0.0], [10.0], [11.0]], [6, 3, 3], axis=0)
     other = np.append(np.tile([0.0, 1.0], 5), [0, 0])[:, None]
     y = np.repeat([0, 1, 2], [6, 3, 3])
-    assert filters.in_levels(X, 0.5).ravel().tolist() == y.tolist()
+    assert filters._to_levels(X, 0.5).ravel().tolist() == y.tolist()
     assert mrmr(np.column_stack([other, X]), y).order.tolist() == [1, 0]
 
 
@@ -482,7 +482,7 @@ def test_parameters_that_are_refused(score, parameters, error, said):
 def test_values_that_are_no_levels_are_refused():
     X, y = np.arange(514.0).reshape(257, 2), np.arange(257) % 2
     X[0, 0] = X[1, 0]
-    assert filters.in_levels(X[:, :1], None).max() == 255
+    assert filters._to_levels(X[:, :1], None).max() == 255
     assert mrmr(X[:, :1], y, spread=None).order.tolist() == [0]
     with pytest.raises(ValueError, match="^spread=None .* feature 1 has 257 values; pass a number"):
         mrmr(X, y, spread=None)
