@@ -8,8 +8,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from fsnotes.core.bounds import LEAST_SPLIT, delta, kappa, minimax
-from fsnotes.core.estimator import MomentClassifier, feasible_bound, solved
-from fsnotes.core.moments import ClassMoments
+from fsnotes.core.estimator import solved
+from fsnotes.core.moment_classifier import (
+    MomentClassifier,
+    check_two_classes,
+    feasible_bound,
+    largest_bound,
+)
 from fsnotes.core.pruning import remove_features
 from fsnotes.core.tolerances import KAPPA_REACHED, NEGLIGIBLE_WEIGHT
 from fsnotes.core.validation import check_bool, check_bound, check_count, check_real
@@ -79,10 +84,9 @@ class MPM(MomentClassifier):
         self.ridge = ridge
         self.scale = scale
 
-    def _solve(self, prepared):
-        machine = minimax(prepared.pair)
-        self._set_largest(machine.kappa)
-        self.delta_ = self.largest_delta_
+    def _solve(self, problem):
+        machine = minimax(problem.pair)
+        self.largest_delta_ = self.delta_ = largest_bound(machine.kappa)
         objective = machine.deviations.sum()
         return machine.weights, machine.margin_split[0], objective, solved(objective)
 
@@ -107,10 +111,10 @@ class BoundedMachine(MomentClassifier):
         if self.n_features is not None:
             check_count("n_features", self.n_features)
 
-    def _solve(self, prepared):
-        pair = prepared.pair
-        path = Path(self, pair, prepared.costs)
-        self._set_largest(path.machine.kappa)
+    def _solve(self, problem):
+        pair = problem.pair
+        path = Path(self, pair, problem.costs)
+        self.largest_delta_ = largest_bound(path.machine.kappa)
         if self.n_features is None:
             self.delta_ = feasible_bound(self.largest_delta_, self.retain, self.delta)
             solution = path.solve(self.delta_)
@@ -253,9 +257,8 @@ class L1MPM(BoundedMachine):
         """
         self._check_parameters()
         estimator = clone(self)
-        X, y, sample_weight = estimator._validated(X, y, sample_weight)
-        moments = ClassMoments.from_data(X, y, sample_weight, classes=estimator.classes_)
-        return estimator._path(moments, retains)
+        samples = estimator._check_data(X, y, sample_weight)
+        return estimator._path(estimator._class_moments(samples), retains)
 
     def path_moments(self, moments, retains=None):
         """As `path`, from the moments of two classes.
@@ -270,29 +273,28 @@ class L1MPM(BoundedMachine):
         BoundPath
         """
         self._check_parameters()
-        estimator = clone(self)
-        estimator._take_moments(moments)
-        return estimator._path(moments, retains)
+        check_two_classes(moments)
+        return clone(self)._path(moments, retains)
 
     def _path(self, moments, retains):
-        prepared = self._prepared(moments)
-        path = Path(self, prepared.pair, prepared.costs)
-        self._set_largest(path.machine.kappa)
+        problem = self._moment_problem(moments)
+        path = Path(self, problem.pair, problem.costs)
+        largest = largest_bound(path.machine.kappa)
         if retains is None:
             retains = np.linspace(0.02, 1, 50)
-            retains = retains[:-1] if self.largest_delta_ == 1 else retains
+            retains = retains[:-1] if largest == 1 else retains
         retains = np.asarray(retains, dtype=float)
         if retains.ndim != 1 or len(retains) == 0:
             raise ValueError(f"retains has shape {retains.shape}; pass a list of numbers")
         for retain in retains.tolist():
             check_real("retains", retain, 0, open_at=0, most=1)
-        deltas = np.array([feasible_bound(self.largest_delta_, retain) for retain in retains])
+        deltas = np.array([feasible_bound(largest, retain) for retain in retains])
         solutions, machines = [None] * len(retains), [None] * len(retains)
         for position in np.argsort(retains):
             solutions[position] = path.solve(deltas[position])
             machines[position] = path.finished(solutions[position], None)
         weights, shares = zip(*machines, strict=True)
-        coefs, intercepts, bounds = self._machines(prepared, weights, shares)
+        coefs, intercepts, bounds = self._planes(problem, weights, shares)
         return BoundPath(
             retains,
             deltas,
@@ -501,10 +503,10 @@ class SMPM(MomentClassifier):
         check_real("lam", self.lam, 1e-9)  # lam=0 is MPM
         check_bool("refit", self.refit)
 
-    def _solve(self, prepared):
-        pair = prepared.pair
-        self._set_largest(minimax(pair).kappa)
-        solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * prepared.costs)
+    def _solve(self, problem):
+        pair = problem.pair
+        self.largest_delta_ = largest_bound(minimax(pair).kappa)
+        solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * problem.costs)
         chosen = heavy(solution.weights)
         weights = np.zeros(len(pair.mean_diff))
         if self.refit:

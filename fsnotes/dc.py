@@ -8,7 +8,6 @@ from sklearn.exceptions import ConvergenceWarning
 from fsnotes.chebyshev import MPM, BoundedMachine, heavy
 from fsnotes.core.kernels import KernelClassifier
 from fsnotes.core.mm import Result, majorize_minimize
-from fsnotes.core.moments import ClassMoments
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.surrogates import Exponential, check_surrogate
 from fsnotes.core.tolerances import KAPPA_REACHED
@@ -350,7 +349,7 @@ class KernelMPM(KernelClassifier):
         self.ridge = ridge
         self.scale = scale
 
-    def _machine(self, ridge):
+    def _linear_estimator(self, ridge):
         return MPM(ridge=ridge, scale=False)
 
     def _check_parameters(self):
@@ -358,23 +357,22 @@ class KernelMPM(KernelClassifier):
         if self.ridge is not None:
             check_real("ridge", self.ridge, 0)
 
-    def _fit(self, X, y, sample_weight):
-        X, y, sample_weight, points = self._take_rows(X, y, sample_weight)
-        values = self._columns(X, points)
-        columns = ClassMoments.from_data(values, y, sample_weight, classes=self.classes_)
+    def _fit_samples(self, samples):
+        points = self._prepare_kernel(samples)
+        values = self._kernel.columns(samples.X, samples.X[points])
+        columns = self._class_moments(samples, values)
         if self.ridge is None:
             shares = columns.weights_ / columns.weights_.sum()
             self.ridge_ = 1e-3 * float((shares @ columns.variances()).mean())
         else:
             self.ridge_ = float(self.ridge)
-        machine = self._machine(self.ridge_).fit_moments(columns)
+        machine = self._linear_estimator(self.ridge_).fit_moments(columns)
         chosen = np.flatnonzero(machine.coef_[0])
-        self.support_ = points[chosen]
-        self.support_vectors_ = X[self.support_]
+        self.support_ = samples.row[points[chosen]]
+        self.support_vectors_ = samples.X[points[chosen]]
         self.dual_coef_ = machine.coef_[:, chosen]
         for name in self._taken():
             setattr(self, name, getattr(machine, name))
-        return self
 
     def _taken(self):
         """Attributes of the machine in the kernel's columns that are this one's too."""
@@ -476,7 +474,7 @@ class KernelL0MPM(KernelMPM):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _machine(self, ridge):
+    def _linear_estimator(self, ridge):
         return L0MPM(
             retain=self.retain,
             delta=self.delta,
@@ -494,7 +492,7 @@ class KernelL0MPM(KernelMPM):
 
     def _check_parameters(self):
         super()._check_parameters()
-        self._machine(0.0)._check_parameters()
+        self._linear_estimator(0.0)._check_parameters()
 
     def _taken(self):
         return [*super()._taken(), "n_iter_"]

@@ -8,8 +8,8 @@ from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
+from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.mm import stages
-from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.surrogates import Power
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError, warn
@@ -264,7 +264,7 @@ def first_independent(X):
     return np.array(pivots)
 
 
-class DSO(RowClassifier):
+class DSO(SparseClassifier):
     """Few features for all classes at once: direct sparsity optimisation under margins.
 
     Of each class a plane is sought that separates it from all others. With a row of weights
@@ -401,35 +401,28 @@ class DSO(RowClassifier):
         check_count("max_iter", self.max_iter)
         check_bool("progress", self.progress)
 
-    def _weighted(self, X, y, sample_weight):
-        found = super()._weighted(X, y, sample_weight)
-        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=float)
-        return *found, weights > 0 if weights.ndim else np.ones(len(found[0]), dtype=bool)
-
-    def _fit(self, X, of_class, weights, counted):
-        passed = X, of_class
-        X, of_class, weights = merged(X, of_class, weights)
-        used, unit, center = self._prepared(X, of_class, weights)
+    def _fit_samples(self, samples):
+        samples = samples.deduplicate()
+        features = self._scale_features(samples)
         if not self.scale:
-            unit, center = np.ones(len(unit)), np.zeros(len(center))
-        Z = (X[:, used] - center[used]) / unit
-        rows = Rows(Z, of_class, weights, len(self.classes_))
+            features = features.from_origin()
+        Z = features.apply(samples.X)
+        rows = Rows(Z, samples.class_index, samples.sample_weight, len(self.classes_))
         machine = JointMachine(rows)
         try:
             W = self._end(rows, machine)
         except Unbounded as error:
-            raise self._not_separable(error.certificates, passed, (X, of_class), counted) from None
+            raise self._not_separable(error.certificates, samples) from None
         least = rows.margins(W).min()
         norms = np.linalg.norm(W[:-1], axis=1)
         self.row_norms_ = np.zeros(self.n_features_in_)
-        self.row_norms_[used] = norms
+        self.row_norms_[features.used] = norms
         self.n_live_ = int(np.count_nonzero(norms))
         chosen = np.sort(np.argsort(-norms, kind="stable")[: self._size()])
         W = self._machine(rows, W, chosen)
-        self._warn_of_number(len(used))
+        self._warn_of_number(len(features.used))
         self._warn_of_margins(least)
-        self._set_planes(W, used, unit, center)
-        return self
+        self._set_planes(features, W[:-1].T, W[-1])
 
     # ------------------------------------------------------------ the steps
 
@@ -550,21 +543,13 @@ class DSO(RowClassifier):
             "no promise for new data",
         ]
 
-    def _not_separable(self, certificates, passed, solved, counted):
+    def _not_separable(self, certificates, samples):
         """The error, with a certificate for the rows as they were passed."""
-        places = {}
-        for place, (row, of_class) in enumerate(zip(*passed, strict=True)):
-            places.setdefault(((row + 0.0).tobytes(), int(of_class)), place)
-        order = np.flatnonzero(counted)[
-            [
-                places[(row + 0.0).tobytes(), int(of_class)]
-                for row, of_class in zip(*solved, strict=True)
-            ]
-        ]
         found = {}
         for k, certificate in certificates.items():
-            found[self.classes_.tolist()[k]] = np.zeros(len(counted))
-            found[self.classes_.tolist()[k]][order] = certificate
+            of_rows = np.zeros(samples.n_passed)
+            of_rows[samples.row] = certificate
+            found[self.classes_.tolist()[k]] = of_rows
         names = ", ".join(repr(label) for label in list(found)[:5]) + ", ..." * (len(found) > 5)
         return NotSeparableError(
             f"no plane separates the rows of class {names} from all others, so there is no hard "

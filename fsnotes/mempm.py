@@ -8,9 +8,15 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from fsnotes.chebyshev import MPM, heavy, spare_halved
+from fsnotes.chebyshev import heavy, spare_halved
 from fsnotes.core.bounds import LEAST_SPLIT, MOST_LOGIT, Frontier, delta, kappa, minimax
-from fsnotes.core.estimator import MomentClassifier, solved
+from fsnotes.core.estimator import solved
+from fsnotes.core.moment_classifier import (
+    MomentClassifier,
+    MomentProblem,
+    check_two_classes,
+    largest_bound,
+)
 from fsnotes.core.tolerances import KAPPA_REACHED
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import (
@@ -62,10 +68,10 @@ def frontier(moments, *, ridge=0.0, scale=True):
     >>> bool(curve.is_feasible(0.7, 0.6))
     False
     """
-    estimator = MPM(ridge=ridge, scale=scale)
-    estimator._check_parameters()
-    estimator._take_moments(moments)
-    return ParetoFrontier._of(estimator._prepared(moments))
+    check_real("ridge", ridge, 0)
+    check_bool("scale", scale)
+    check_two_classes(moments)
+    return ParetoFrontier._of(MomentProblem.from_moments(moments, ridge=ridge, scale=scale))
 
 
 class ParetoFrontier:
@@ -81,15 +87,15 @@ class ParetoFrontier:
     classes_ : ndarray of shape (2,)
     """
 
-    def __init__(self, core, prepared):
-        moments = prepared.moments
+    def __init__(self, core, problem):
+        moments = problem.moments
         self.classes_ = moments.classes_
-        self._core, self._used, self._unit = core, prepared.used, prepared.unit
+        self._core, self._used, self._unit = core, problem.used, problem.unit
         self._mean, self._n_features = moments.means_[1], moments.n_features_in_
 
     @classmethod
-    def _of(cls, prepared):
-        return cls(Frontier(prepared.pair), prepared)
+    def _of(cls, problem):
+        return cls(Frontier(problem.pair), problem)
 
     def accuracies(self, mixture):
         """The pair (alpha, beta) at a mixture from 0 to 1, or one row for each of several."""
@@ -234,8 +240,8 @@ class MEMPM(MomentClassifier):
         super()._check_parameters()
         check_real("theta", self.theta, 0, most=1)
 
-    def _fit(self, moments):
-        super()._fit(moments)
+    def _fit_moments(self, moments):
+        super()._fit_moments(moments)
         apart = self.objective_ - self.worst_case_accuracy_ @ [1 - self.theta, self.theta]
         gap = max(self.result_.duality_gap, float(abs(apart)))
         self.result_ = replace(self.result_, duality_gap=gap)
@@ -245,12 +251,11 @@ class MEMPM(MomentClassifier):
                 "less than the frontier; pass ridge=1e-6, or leave out features that others repeat",
                 TrivialBoundWarning,
             )
-        return self
 
-    def _solve(self, prepared):
-        core = Frontier(prepared.pair)
-        self.frontier_ = ParetoFrontier(core, prepared)
-        self._set_largest(core.balanced().kappa)
+    def _solve(self, problem):
+        core = Frontier(problem.pair)
+        self.frontier_ = ParetoFrontier(core, problem)
+        self.largest_delta_ = largest_bound(core.balanced().kappa)
         self.mixture_, value, gap, evaluations = best_mixture(core, self.theta)
         machine = core.point(self.mixture_)
         if core.separating is None and not machine.deviations.all():
@@ -402,10 +407,10 @@ class FSMEMPM(MomentClassifier):
             if self.equal_bounds and self.bounds[0] != self.bounds[1]:
                 raise ValueError(f"bounds={self.bounds!r} differ; pass equal_bounds=False")
 
-    def _solve(self, prepared):
-        search = _Search(self, prepared)
+    def _solve(self, problem):
+        search = _Search(self, problem)
         self.frontier_ = search.frontier
-        self._set_largest(search.core.balanced().kappa)
+        self.largest_delta_ = largest_bound(search.core.balanced().kappa)
         search.run()
         search.account_for_unsolved()
         self.trace_ = search.trace()
@@ -474,10 +479,10 @@ class BoundTrace:
 class _Search:
     """Problems of one FSMEMPM, each solved from one nearby."""
 
-    def __init__(self, estimator, prepared):
-        self.estimator, self.prepared, self.pair = estimator, prepared, prepared.pair
+    def __init__(self, estimator, problem):
+        self.estimator, self.given, self.pair = estimator, problem, problem.pair
         self.core = Frontier(self.pair)
-        self.frontier = ParetoFrontier(self.core, prepared)
+        self.frontier = ParetoFrontier(self.core, problem)
         self.problem = ConeProblem(self.pair, "margin")
         self.solutions = {}  # of pairs (alpha, beta)
         self.extremes, self.infeasible, self.unsolved = {}, 0, []
@@ -530,7 +535,7 @@ class _Search:
         largest, _ = self.extreme(alpha)
         if beta <= largest * ROUNDED_UP:
             return
-        other, one = self.prepared.moments.classes_.tolist()
+        other, one = self.given.moments.classes_.tolist()
         if np.isnan(largest):
             largest = float(self.frontier.accuracies(1)[0])
             raise InfeasibleBoundError(
@@ -556,7 +561,7 @@ class _Search:
         if solution is None or not (solution.point is None or solution.holds_at(levels)):
             try:
                 solution = self.problem.solve(
-                    levels, self.prepared.costs, feasible=machine.weights, start=solution
+                    levels, self.given.costs, feasible=machine.weights, start=solution
                 )
             except SubproblemError as error:
                 self.unsolved.append(((alpha, beta), error))
@@ -572,7 +577,7 @@ class _Search:
     def top(self, machine):
         """On the frontier one machine is left, at its shortest length."""
         weights = machine.weights / max(machine.margin_split.min(), LEAST_SPLIT)
-        return Solution(weights, self.prepared.costs @ abs(weights))
+        return Solution(weights, self.given.costs @ abs(weights))
 
     def nearest(self, levels):
         """The solution of the pair nearest in kappas that Newton's method can start from."""
@@ -598,9 +603,9 @@ class _Search:
     def trace(self):
         alphas, betas = np.array(list(self.solutions)).T
         solutions = self.solutions.values()
-        supports = np.zeros((len(alphas), self.prepared.moments.n_features_in_), dtype=bool)
+        supports = np.zeros((len(alphas), self.given.moments.n_features_in_), dtype=bool)
         for row, solution in zip(supports, solutions, strict=True):
-            row[self.prepared.used[heavy(solution.weights)]] = True
+            row[self.given.used[heavy(solution.weights)]] = True
         norms = np.array([solution.objective for solution in solutions])
         return BoundTrace(alphas, betas, norms, supports)
 

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fsnotes.core.bounds import SURELY_REGULAR, kappa, minimax
-from fsnotes.core.estimator import MomentClassifier, feasible_bound
+from fsnotes.core.moment_classifier import (
+    MomentProblem,
+    check_two_classes,
+    feasible_bound,
+    largest_bound,
+)
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.tolerances import KAPPA_REACHED
-from fsnotes.core.validation import check_bound, check_real
+from fsnotes.core.validation import check_bool, check_bound, check_real
 
 __all__ = ["Certificate", "exact_support"]
 
@@ -111,46 +116,23 @@ def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, tim
     >>> print(exact_support(moments, retain=0.9))
     3 features, and no fewer keep the bound
     """
-    machine = _Exact(retain=retain, delta=delta, ridge=ridge, scale=scale, time_limit=time_limit)
-    machine._check_parameters()
-    machine._take_moments(moments)
-    return machine._fit(moments)
-
-
-class _Exact(MomentClassifier):
-    """What `exact_support` shares with machines of moments: checks, units and warnings."""
-
-    def __init__(self, *, retain, delta, ridge, scale, time_limit):
-        self.retain = retain
-        self.delta = delta
-        self.ridge = ridge
-        self.scale = scale
-        self.time_limit = time_limit
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        check_bound(self.retain, self.delta)
-        if self.time_limit is not None:
-            check_real("time_limit", self.time_limit, 0)
-
-    def _fit(self, moments):
-        prepared = self._prepared(moments)
-        search = self._solve(prepared)
-        features, reached = search.best
-        support = np.zeros(self.n_features_in_, dtype=bool)
-        support[prepared.used[features]] = True
-        size = len(features)
-        return Certificate(
-            support, size, search.lower, search.finished, float(reached), search.visited
-        )
-
-    def _solve(self, prepared):
-        largest = minimax(prepared.pair).kappa
-        self._set_largest(largest)
-        bound = feasible_bound(self.largest_delta_, self.retain, self.delta)
-        search = _Search(prepared.pair, kappa(bound) * KAPPA_REACHED, self.time_limit)
-        search.run()
-        return search
+    check_real("ridge", ridge, 0)
+    check_bool("scale", scale)
+    check_bound(retain, delta)
+    if time_limit is not None:
+        check_real("time_limit", time_limit, 0)
+    check_two_classes(moments)
+    problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale)
+    largest = largest_bound(minimax(problem.pair).kappa)
+    bound = feasible_bound(largest, retain, delta)
+    search = _Search(problem.pair, kappa(bound) * KAPPA_REACHED, time_limit)
+    search.run()
+    features, reached = search.best
+    support = np.zeros(moments.n_features_in_, dtype=bool)
+    support[problem.used[features]] = True
+    return Certificate(
+        support, len(features), search.lower, search.finished, float(reached), search.visited
+    )
 
 
 class _TimeIsUp(Exception):

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from fsnotes.core.estimator import solved
 from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.reweighting import Run, SoftMargins, descending
-from fsnotes.core.rows import counted, first_of_equals
+from fsnotes.core.samples import first_of_equals
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.em.refit import Candidate, Unpenalized
 from fsnotes.em.zero_norm import ZeroNorm
@@ -193,11 +193,11 @@ class SparseKernelSVM(BasisClassifier):
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)
 
-    def _fit(self, X, y, sample_weight):
-        X, y, sample_weight, _ = self._take_rows(X, y, sample_weight)
-        data = Distinct(X, y == self.classes_[1], sample_weight)
-        candidates = data.points[self._candidates(len(data.points), data.group)]
-        values = self._columns(data.rows, candidates)
+    def _fit_samples(self, samples):
+        self._prepare_kernel(samples)
+        data = Distinct(samples)
+        candidates = data.points[self._candidates(samples, data.group)]
+        values = self._kernel.columns(data.rows, data.rows[candidates])
         kept = first_of_equals(values.T)
         candidates, values = candidates[kept], values[:, kept]
         self.basis_ = data.numbers[candidates]
@@ -215,13 +215,12 @@ class SparseKernelSVM(BasisClassifier):
         self._warn_of_size(rows, len(chosen), len(weights))
         order = chosen[np.argsort(self.basis_[chosen])]
         self.support_ = self.basis_[order]
-        self.support_vectors_ = X[self.support_]
+        self.support_vectors_ = data.rows[candidates[order]]
         self.dual_coef_ = weights[order][None]
         self.intercept_ = np.array([offset])
         self.objective_ = self._value(run, weights)
         counts = {kind: int(count) for kind, count in run.counts.items()}
         self.result_ = replace(run.result, duality_gap=max(gap, refit_gap), counts=counts)
-        return self
 
     def _check_values(self, values, gram):
         largest, off = abs(values).max(), abs(gram - gram.T).max()
@@ -359,7 +358,7 @@ class SparseKernelSVM(BasisClassifier):
 
 
 class Distinct:
-    """Rows of positive weight, equal ones of one class as one, in an order that is theirs alone.
+    """Samples, equal ones of one class as one, in an order that is theirs alone.
 
     Attributes
     ----------
@@ -369,29 +368,22 @@ class Distinct:
     points : ndarray of int
         Places among these of rows that differ, whatever their class.
     group : ndarray of int
-        Of each row of the data, the place of its point among the points, or -1 where its weight
-        is zero.
+        Of each sample, the place of its point among the points.
     """
 
-    def __init__(self, X, positive, sample_weight):
-        numbers, total = np.arange(len(X)), len(X)
-        if sample_weight is not None:
-            X, positive, weights = counted(X, positive, sample_weight)
-            numbers = np.flatnonzero(np.asarray(sample_weight) > 0)
-        else:
-            weights = np.ones(len(X))
+    def __init__(self, samples):
         # of classes, not of the one that happens to be last: swapped labels change no order
-        order = np.lexsort((numbers, *X.T))
-        X, positive, weights, numbers = (part[order] for part in (X, positive, weights, numbers))
+        order = np.lexsort(samples.X.T)
+        X, positive, numbers = samples.X[order], samples.positive[order], samples.row[order]
         group = np.cumsum(np.append(True, (X[1:] != X[:-1]).any(axis=1))) - 1
         keys, first, which = np.unique(2 * group + positive, return_index=True, return_inverse=True)
         self.rows, self.positive = X[first], positive[first]
-        self.weights = np.bincount(which, weights)
+        self.weights = np.bincount(which, samples.sample_weight[order])
         _, self.points, of_group = np.unique(keys // 2, return_index=True, return_inverse=True)
         starts = np.unique(group, return_index=True)[1]
         self.numbers = numbers[starts][of_group]
-        self.group = np.full(total, -1)
-        self.group[numbers] = group
+        self.group = np.empty(len(group), dtype=int)
+        self.group[order] = group
 
 
 def root_of(gram, kernel):

@@ -12,9 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.estimator import SparseClassifier
-from fsnotes.core.kernels import KernelClassifier, check_kernel
+from fsnotes.core.kernels import Kernel, check_kernel
 from fsnotes.core.mm import majorize_minimize
-from fsnotes.core.rows import RowClassifier, counted, distinct, first_of_equals
+from fsnotes.core.samples import first_of_equals
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import SelectionWarning, warn
 
@@ -58,7 +58,7 @@ class FeatureMethods:
     summary = of_features(SparseClassifier.summary)
 
 
-class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
+class ProbitEM(FeatureMethods, SparseClassifier):
     """Few features, or few training points, by a probit model with a sparse prior, fitted by EM.
 
     The label is the sign of ``w'x + b`` plus a standard normal variable, and ``w_i`` is normal with
@@ -182,56 +182,33 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
         check_count("max_iter", self.max_iter)
         check_bool("scale", self.scale)
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two labels of one kind: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two equal rows.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        self._clear_fit()
+    def _fit_samples(self, samples):
         if self.kernel is None:
-            return self._fit_features(X, y, sample_weight)
-        return self._fit_points(X, y, sample_weight)
+            self._fit_features(samples.deduplicate())
+        else:
+            self._fit_points(samples)
 
-    def _fit_features(self, X, y, sample_weight):
-        X, positive, weights = self._weighted(X, y, sample_weight)
-        X, positive, weights = distinct(X, positive, weights)
-        used, _, center = self._prepared(X, positive, weights)
-        used = used[first_of_equals(X.T[used])]
-        Z = (X[:, used] - center[used]) / self.scale_[used]
-        rows = Rows(Z, np.where(positive, 1.0, -1.0), weights)
+    def _fit_features(self, samples):
+        features = self._scale_features(samples)
+        features = features.take(first_of_equals(samples.X.T[features.used]))
+        rows = Rows(features.apply(samples.X), samples.signs, samples.sample_weight)
         x = self._solved(rows)
-        self.coef_ = np.zeros((1, self.n_features_in_))
-        self.coef_[0, used] = x[:-1] / self.scale_[used]
-        self.intercept_ = rows.one * x[-1:] - self.coef_ @ center
-        return self
+        self._set_planes(features, x[None, :-1], rows.one * x[-1:])
 
-    def _fit_points(self, X, y, sample_weight):
-        X, y, sample_weight, points = self._take_rows(X, y, sample_weight)
-        kept, positive, weights = counted(np.arange(len(y)), y == self.classes_[1], sample_weight)
-        # equal rows of a class are one row, of the sum of their weights
-        labelled = np.column_stack([X[kept], positive])
-        _, first, place = np.unique(labelled, axis=0, return_index=True, return_inverse=True)
-        values = self._columns(X, points)[kept[first]]
-        signs = np.where(positive[first], 1.0, -1.0)
-        rows = Rows(values, signs, np.bincount(place.ravel(), weights))
+    def _fit_points(self, samples):
+        self._scale_features(samples)
+        points = samples.distinct_points()
+        self._kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
+        self.gamma_ = self._kernel.gamma
+        unique = samples.deduplicate()
+        values = self._kernel.columns(unique.X, samples.X[points])
+        rows = Rows(values, unique.signs, unique.sample_weight)
         x = self._solved(rows)
-        chosen = np.flatnonzero(x[:-1])
-        self._points = points[chosen]
-        self.support_vectors_ = X[self._points]
-        self.dual_coef_ = x[None, chosen]
+        chosen = points[x[:-1] != 0]
+        self._points = samples.row[chosen]
+        self.support_vectors_ = samples.X[chosen]
+        self.dual_coef_ = x[None, :-1][:, x[:-1] != 0]
         self.intercept_ = rows.one * x[-1:]
-        return self
 
     def _solved(self, rows):
         """Weights and offset of the machine that is returned, with the history of its steps."""
@@ -334,10 +311,8 @@ class ProbitEM(FeatureMethods, RowClassifier, KernelClassifier):
         check_is_fitted(self, "intercept_")
         if "coef_" in vars(self):
             return super().decision_function(X)
-        if len(self._points):
-            return KernelClassifier.decision_function(self, X)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.full(len(X), self.intercept_[0])
+        return self._kernel(X, self.support_vectors_) @ self.dual_coef_[0] + self.intercept_[0]
 
     def predict_proba(self, X):
         """Probability of each class, in the order of ``classes_``.

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import linprog
 
-from fsnotes.core.estimator import solved
+from fsnotes.core.estimator import SparseClassifier, solved
 from fsnotes.core.reweighting import (
     HALVES,
     Reweighted,
@@ -16,7 +16,6 @@ from fsnotes.core.reweighting import (
     heaviest,
     logarithms,
 )
-from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.em.refit import NO_LESS, SAME, Candidate, Unpenalized
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
@@ -61,7 +60,7 @@ class ZeroNorm(Reweighted):
         return abs(weights) ** (1 - self.p / 2)
 
 
-class ZeroNormSVM(RowClassifier):
+class ZeroNormSVM(SparseClassifier):
     """Few features by reweighting: the number of features plus C times the sum of hinge losses.
 
     Each step is a support vector machine with the penalty ``sum w_i**2 / w_old_i**2``, found as
@@ -193,22 +192,18 @@ class ZeroNormSVM(RowClassifier):
         check_count("max_iter", self.max_iter)
         check_bool("scale", self.scale)
 
-    def _fit(self, X, positive, weights):
-        X, positive, weights = merged(X, positive, weights)
-        used, _, center = self._prepared(X, positive, weights)
-        center = center[used]
-        rows = HingeData.in_units(X, positive, weights, used, center, self.scale_[used])
+    def _fit_samples(self, samples):
+        samples = samples.deduplicate()
+        features = self._scale_features(samples)
+        rows = HingeData(features.apply(samples.X), samples.signs, samples.sample_weight)
         main, runs = self._runs(rows)
         self.n_iter_ = main.end
         program = Unpenalized(rows)
         scaled, offset, counts = self._chosen(rows, program, main, runs)
-        self.coef_ = np.zeros((1, self.n_features_in_))
-        self.coef_[0, used] = scaled / self.scale_[used]
-        self.intercept_ = np.array([offset - self.coef_[0, used] @ center])
+        self._set_planes(features, [scaled], [offset])
         self.objective_ = float(np.count_nonzero(scaled) + self.C * rows.hinge(scaled, offset))
         gap = max(main.result.duality_gap, program.gap)
         self.result_ = replace(main.result, duality_gap=gap, counts=counts)
-        return self
 
     # ------------------------------------------------------------ runs
 

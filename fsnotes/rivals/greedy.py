@@ -3,7 +3,8 @@
 import numpy as np
 
 from fsnotes.core.bounds import delta, kappa, minimax
-from fsnotes.core.estimator import MomentClassifier, feasible_bound, solved
+from fsnotes.core.estimator import solved
+from fsnotes.core.moment_classifier import MomentClassifier, feasible_bound, largest_bound
 from fsnotes.core.tolerances import KAPPA_REACHED
 from fsnotes.core.validation import check_bound, check_count
 from fsnotes.errors import SelectionWarning, warn
@@ -99,22 +100,22 @@ class GreedyMPM(MomentClassifier):
         if self.n_features is not None:
             check_count("n_features", self.n_features)
 
-    def _solve(self, prepared):
-        pair = prepared.pair
+    def _solve(self, problem):
+        pair = problem.pair
         whole = minimax(pair)
-        self._set_largest(whole.kappa)
+        self.largest_delta_ = largest_bound(whole.kappa)
         if self.n_features is None:
             self.delta_ = feasible_bound(self.largest_delta_, self.retain, self.delta)
             limit = {"least": kappa(self.delta_) * KAPPA_REACHED}
         else:
-            self._warn_if_few(len(prepared.used))
+            self._warn_if_few(len(problem.used))
             limit = {"size": self.n_features}
         search = _added if self.direction == "forward" else _removed
         chosen, order, machine = search(pair, whole, **limit)
         if self.n_features is not None:
             self.delta_ = float(delta(machine.kappa))
-        self.order_ = prepared.used[order]
-        weights = np.zeros(len(prepared.used))
+        self.order_ = problem.used[order]
+        weights = np.zeros(len(problem.used))
         weights[chosen] = machine.weights
         return weights, machine.margin_split[0], len(chosen), solved(len(chosen))
 

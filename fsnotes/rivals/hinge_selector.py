@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fsnotes.core.estimator import solved
+from fsnotes.core.estimator import SparseClassifier, solved
 from fsnotes.core.reweighting import (
     HALVES,
     Reweighted,
@@ -13,7 +13,6 @@ from fsnotes.core.reweighting import (
     heaviest,
     logarithms,
 )
-from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
@@ -23,7 +22,7 @@ from fsnotes.solvers.margin import SoftMargin
 __all__ = ["HingeSelector", "Linearized", "LinearSteps", "SteppingSelector", "Steps"]
 
 
-class HingeSelector(RowClassifier):
+class HingeSelector(SparseClassifier):
     """Features by the weights in which some steps end, and a soft-margin machine of them.
 
     A subclass has the parameters ``C``, ``n_features`` and ``refit`` and a method ``_end(rows)``
@@ -37,12 +36,11 @@ class HingeSelector(RowClassifier):
         check_bool("refit", self.refit)
         check_bool("scale", self.scale)
 
-    def _fit(self, X, positive, weights):
-        X, positive, weights = merged(X, positive, weights)
-        used, _, center = self._prepared(X, positive, weights)
-        center = center[used]
-        rows = HingeData.in_units(X, positive, weights, used, center, self.scale_[used])
-        end = self._end(rows, used)
+    def _fit_samples(self, samples):
+        samples = samples.deduplicate()
+        features = self._scale_features(samples)
+        rows = HingeData(features.apply(samples.X), samples.signs, samples.sample_weight)
+        end = self._end(rows, features.used)
         scaled = heaviest(end, self._size(rows))
         before = np.count_nonzero(scaled)
         if self.refit and before:
@@ -52,10 +50,7 @@ class HingeSelector(RowClassifier):
             gap = max(self.result_.duality_gap, float(margin.duality_gap))
             self.result_ = replace(self.result_, duality_gap=gap)
         self._warn_of_number(rows, before, np.count_nonzero(scaled))
-        self.coef_ = np.zeros((1, self.n_features_in_))
-        self.coef_[0, used] = scaled / self.scale_[used]
-        self.intercept_ = np.array([rows.offset(scaled) - self.coef_[0, used] @ center])
-        return self
+        self._set_planes(features, [scaled], [rows.offset(scaled)])
 
     def _remedies(self):
         """What to pass where C is too small."""

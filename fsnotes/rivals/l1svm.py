@@ -1,13 +1,13 @@
 """The support vector machine with the l1 norm, by linear programming."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from fsnotes.core.estimator import solved
-from fsnotes.core.rows import RowClassifier, merged
+from fsnotes.core.estimator import SparseClassifier, solved
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.highs import DualModel
@@ -37,7 +37,7 @@ class InteriorProgram(HingeProgram):
         return weights, self._best_bound(model.columns() * unit, caps), status
 
 
-class L1SVM(RowClassifier):
+class L1SVM(SparseClassifier):
     """Few features by a linear program: minimise ``|w|_1 + C`` times the mean hinge loss.
 
     Problem (2) of Xu, King and Lyu (2007), which it compares with. The offset has no price. Of
@@ -129,11 +129,14 @@ class L1SVM(RowClassifier):
         check_bool("refit", self.refit)
         check_bool("scale", self.scale)
 
-    def _fit(self, X, of_class, weights):
-        X, of_class, weights = merged(X, of_class, weights)
-        used, unit, center = self._prepared(X, of_class, weights)
-        costs = np.ones(len(used)) if self.scale else 1 / unit
-        Z = (X[:, used] - center[used]) / unit
+    def _fit_samples(self, samples):
+        samples = samples.deduplicate()
+        features = self._scale_features(samples)
+        # The columns are always scaled, which the solver needs; the units are in the costs.
+        costs = features.unit / features.deviations
+        features = replace(features, unit=features.deviations)
+        used, of_class, weights = features.used, samples.class_index, samples.sample_weight
+        Z = features.apply(samples.X)
         two = len(self.classes_) == 2
         kind = InteriorProgram if not two and Z.size > LARGE else HingeProgram
         shares = weights / weights.sum()
@@ -167,14 +170,9 @@ class L1SVM(RowClassifier):
                 scaled[k], offsets[k] = kept, best_offset(signs - Z @ kept, signs, shares)
         if len(used) and idle:
             self._warn_of_price(program, idle, len(chosen))
-        self.coef_ = np.zeros((len(places), self.n_features_in_))
-        self.coef_[:, used] = scaled / unit
-        self.intercept_ = np.array(
-            [offset - coef @ center for offset, coef in zip(offsets, self.coef_, strict=True)]
-        )
+        self._set_planes(features, scaled, offsets)
         self.objective_ = float(sum(objectives))
         self.result_ = solved(self.objective_, duality_gap=max(gaps), counts=counts)
-        return self
 
     def _heaviest(self, sizes, chosen):
         """So many of those chosen as are asked for."""

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 from sklearn.exceptions import ConvergenceWarning
 
+from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.mm import Result, stages
-from fsnotes.core.rows import RowClassifier, merged
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.l2p import Rows, only, refitted
@@ -358,7 +358,7 @@ def without_fading(sums, W):
     return W
 
 
-class RFS(RowClassifier):
+class RFS(SparseClassifier):
     """Few features for all classes at once: robust feature selection by joint l2,1 norms.
 
     Minimise ``sum |x_i W - y_i|_2 + lam sum |w_j|_2`` over rows of W, one for each feature, with
@@ -470,24 +470,25 @@ class RFS(RowClassifier):
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)
 
-    def _fit(self, X, of_class, weights):
-        X, of_class, weights = merged(X, of_class, weights)
-        used, unit, center = self._prepared(X, of_class, weights)
+    def _fit_samples(self, samples):
+        samples = samples.deduplicate()
+        features = self._scale_features(samples)
         if not self.scale:
-            unit, center = np.ones(len(unit)), np.zeros(len(center))
-        Z = (X[:, used] - center[used]) / unit
+            features = features.from_origin()
+        Z = features.apply(samples.X)
+        of_class, weights = samples.class_index, samples.sample_weight
         W = self._solved(Z, of_class, weights)
         norms = lengths(W[:-1])
         self.row_norms_ = np.zeros(self.n_features_in_)
-        self.row_norms_[used] = norms
+        self.row_norms_[features.used] = norms
         self.n_live_ = int(np.count_nonzero(norms))
         size = self.n_live_ if self.n_features is None else min(self.n_live_, int(self.n_features))
         chosen = np.sort(np.argsort(-norms, kind="stable")[:size])
         self._warn_of_number(Z, of_class, weights)
         if self.refit and size:
             W = refitted(Rows(Z, of_class, weights, len(self.classes_)), chosen)
-        self._set_planes(only(W, chosen), used, unit, center)
-        return self
+        W = only(W, chosen)
+        self._set_planes(features, W[:-1].T, W[-1])
 
     def _solved(self, Z, of_class, weights):
         """Weights and offsets of all classes; sets objective and result."""

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.mm import Result, Step
-from fsnotes.core.rows import counted, first_of_equals
+from fsnotes.core.samples import first_of_equals
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 
@@ -197,32 +197,34 @@ class RVM(BasisClassifier):
         check_count("max_iter", self.max_iter)
         check_bool("exhaustive", self.exhaustive)
 
-    def _fit(self, X, y, sample_weight):
-        X, y, sample_weight, points = self._take_rows(X, y, sample_weight)
-        # in an order that is theirs alone, so that no answer depends on that of the rows
-        points = points[np.lexsort(X[points].T[::-1])]
-        positive, negative = _counts(X, y == self.classes_[1], sample_weight)
-        candidates = points[self._candidates(len(points), _points_of_rows(X, points))]
-        values = self._columns(X, candidates)[points]
+    def _fit_samples(self, samples):
+        self._prepare_kernel(samples)
+        X = samples.X
+        # The points are in an order that is theirs alone: no answer depends on that of the rows.
+        _, points, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
+        place = place.ravel()
+        positive = np.bincount(place, samples.sample_weight * samples.positive)
+        negative = np.bincount(place, samples.sample_weight * ~samples.positive)
+        candidates = points[self._candidates(samples, place)]
+        values = self._kernel.columns(X, X[candidates])[points]
         columns, sizes, means, kept = _standardize(values, positive + negative)
         candidates = candidates[kept]
-        self.basis_ = np.sort(candidates)
+        self.basis_ = np.sort(samples.row[candidates])
         search = Search(Data(columns, positive, negative), self)
         search.run()
         self._warn_of_end(search)
-        self._set_solution(X, candidates, sizes, means, search.state)
+        self._set_solution(samples, candidates, sizes, means, search.state)
         self.n_iter_ = len(search.steps) - 1
         self.result_ = Result(
             search.status, self.objective_, tuple(search.steps), counts=search.counts
         )
-        return self
 
-    def _set_solution(self, X, candidates, sizes, means, state):
+    def _set_solution(self, samples, candidates, sizes, means, state):
         """Set the fitted attributes, in the units of the kernel functions."""
         order = np.argsort(candidates[state.used])
         used = state.used[order]
-        self.support_ = candidates[used]
-        self.support_vectors_ = X[self.support_]
+        self.support_ = samples.row[candidates[used]]
+        self.support_vectors_ = samples.X[candidates[used]]
         self.alpha_ = state.precisions[used] * sizes[used] ** 2
         self.dual_coef_ = (state.weights[used] / sizes[used])[None]
         self.intercept_ = state.offset - self.dual_coef_ @ means[used]
@@ -271,21 +273,6 @@ class RVM(BasisClassifier):
                 "or more rows",
                 SelectionWarning,
             )
-
-
-def _counts(X, positive, sample_weight):
-    """Weights of class 1 and of class 0 at each distinct row, the rows in their own order."""
-    X, positive, weights = counted(X, positive, sample_weight)
-    rows = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-    return np.array([np.bincount(rows, weights * label) for label in (positive, ~positive)])
-
-
-def _points_of_rows(X, points):
-    """Of each row the place of the point equal to it, whatever its weight, or -1 if none is."""
-    alike = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-    places = np.full(len(X), -1)
-    places[alike[points]] = np.arange(len(points))
-    return places[alike]
 
 
 def _standardize(values, weights):

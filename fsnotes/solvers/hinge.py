@@ -19,17 +19,11 @@ class HingeData:
     """
 
     def __init__(self, Z, signs, sample_weight):
-        self.Z = Z
+        # Columns are stored one after the other, since most steps need a few of them.
+        self.Z = np.asfortranarray(Z)
         self.signs = signs
         self.sample_weight = sample_weight
         self.n_features = Z.shape[1]
-
-    @classmethod
-    def in_units(cls, X, positive, sample_weight, used, center, units):
-        """Take the features in use, measured from a center and in units of their own."""
-        # Columns are stored one after the other, since most steps need a few of them.
-        Z = ((X.T[used] - center[:, None]) / units[:, None]).T
-        return cls(Z, np.where(positive, 1.0, -1.0), sample_weight)
 
     @property
     def count(self):

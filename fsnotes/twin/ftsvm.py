@@ -228,7 +228,7 @@ class FTSVM(TwinClassifier):
                     " pass exact=False or kernel=None"
                 )
 
-    def _solve(self, data):
+    def _find_planes(self, data):
         shares = np.array([1 - self.balance, self.balance])
         nothing = float(shares @ [data.featureless.flat(k).value for k in (0, 1)])
         self.sigma_ = float(self.sigma * (1 if self.sigma_absolute else nothing))
@@ -579,7 +579,7 @@ def rank_features(
         )
     machine = L1TwinSVM(c_fit=c_fit, c_hinge=c_hinge, kernel=kernel, gamma=gamma, scale=scale)
     machine._check_parameters()
-    data = machine._data(*machine._weighted(X, y, None))
+    data = machine._twin_data(machine._check_data(X, y, None))
     mask = np.ones(machine.n_features_in_, dtype=bool)
     if support is not None:
         mask = np.asarray(support)

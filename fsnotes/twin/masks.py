@@ -278,7 +278,7 @@ class KernelProblem(FeatureProblem):
 
     def __init__(self, data, sigma, shares):
         super().__init__(data, sigma, shares)
-        self.additive = data.machine.kernel == "rbf"
+        self.additive = data.kernel.function == "rbf"
         self.Z, self.points = data.Z, data.points
         self.work = {"linear program": 0, "pivot": 0}
         self.trials = 0
@@ -303,7 +303,7 @@ class KernelProblem(FeatureProblem):
     def values(self, mask, columns=slice(None)):
         """Squared distances, where they are what the kernel depends on, and its values."""
         if not self.additive:
-            return None, self.data.kernel(mask)[:, columns]
+            return None, self.data.kernel_columns(mask)[:, columns]
         places = self.points[columns]
         distances = np.zeros((len(self.Z), len(places)))
         for j in np.flatnonzero(mask):
@@ -315,7 +315,7 @@ class KernelProblem(FeatureProblem):
         return np.subtract.outer(column, column[places]) ** 2
 
     def of_distances(self, distances):
-        return np.exp(-self.data.machine.gamma_ * np.maximum(distances, 0))
+        return np.exp(-self.data.kernel.gamma * np.maximum(distances, 0))
 
     def switched(self, mask, j, distances, columns=slice(None)):
         """The same as `values` after feature j of the mask is switched."""

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fsnotes.core.estimator import solved
-from fsnotes.core.kernels import KernelClassifier, check_kernel
-from fsnotes.core.rows import RowClassifier, merged
+from fsnotes.core.estimator import SparseClassifier, solved
+from fsnotes.core.kernels import Kernel, check_kernel
 from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C
@@ -151,11 +150,12 @@ def l2_plane(near, far, fit, hinge):
     )
 
 
-class TwinClassifier(RowClassifier, KernelClassifier):
+class TwinClassifier(SparseClassifier):
     """Two planes, or surfaces of a kernel: a row is of the class whose plane it is closer to.
 
     A subclass has the parameters ``c_fit``, ``c_hinge``, ``kernel``, ``gamma`` and ``scale``, and a
-    method ``_solve(data)`` that returns a mask of the features selected, two planes and a result.
+    method ``_find_planes(data)`` that returns a mask of the features selected, two planes and the
+    result.
     """
 
     def _check_parameters(self):
@@ -164,25 +164,39 @@ class TwinClassifier(RowClassifier, KernelClassifier):
         check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("scale", self.scale)
 
-    def _fit(self, X, positive, weights):
-        data = self._data(X, positive, weights)
-        mask, planes, result = self._solve(data)
-        self._selected = np.zeros(self.n_features_in_, dtype=bool)
-        self._selected[data.used] = mask
-        self.objective_, self.result_ = float(result.objective), result
-        data.keep(mask, planes)
-        self._warn_of_flat(weights, positive)
-        return self
+    def _fit_samples(self, samples):
+        data = self._twin_data(samples)
+        mask, planes, self.result_ = self._find_planes(data)
+        self.objective_ = float(self.result_.objective)
+        self._selected = data.selected(mask)
+        weights, offsets = signed(planes)
+        values, lengths = data.values_and_lengths(mask, weights)
+        flat = np.ptp(values, axis=0) <= FLAT * abs(values + offsets).max(axis=0)
+        self.norms_ = np.where(flat, 0.0, lengths)
+        if data.kernel is None:
+            self.coef_, self.intercept_ = data.features.take(mask).undo(weights, offsets)
+        else:
+            self._kernel, self.gamma_ = data.kernel, data.kernel.gamma
+            live = np.flatnonzero(weights.any(axis=0))
+            self.dual_coef_, self.intercept_ = weights[:, live], offsets
+            self.support_vectors_ = data.rows_with(mask)[data.points[live]]
+        self._heavier = float(np.sign(samples.signs @ samples.sample_weight))
+        self._warn_of_flat()
 
-    def _data(self, X, positive, weights):
-        X, positive, weights = merged(X, positive, weights)
-        used, _, center = self._prepared(X, positive, weights)
+    def _twin_data(self, samples):
+        """The rows of a fit, with units and, if there is one, kernel; sets ``scale_``."""
+        samples = samples.deduplicate()
+        features = self._scale_features(samples)
+        if not self.scale:
+            features = features.from_origin()
+        kernel, points = None, None
+        if self.kernel is not None:
+            points = samples.distinct_points()
+            kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
         prices = (np.broadcast_to(np.asarray(c, float), 2) for c in (self.c_fit, self.c_hinge))
-        return TwinData(self, X, positive, weights, used, center, *prices)
+        return TwinData(samples, features, kernel, points, *prices)
 
-    def _warn_of_flat(self, weights, positive):
-        shares = [weights[~positive].sum(), weights[positive].sum()]
-        self._heavier = float(np.sign(shares[1] - shares[0]))
+    def _warn_of_flat(self):
         flat = [
             label
             for label, norm in zip(self.classes_.tolist(), self.norms_, strict=True)
@@ -233,12 +247,8 @@ class TwinClassifier(RowClassifier, KernelClassifier):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if self.kernel is None:
             return X @ self.coef_.T + self.intercept_
-        rows = self._only_selected(X)
+        rows = np.where(self._selected, X, self._kernel.origin)
         return self._kernel(rows, self.support_vectors_) @ self.dual_coef_.T + self.intercept_
-
-    def _only_selected(self, X):
-        """Rows with zeros, or what is one in units of the kernel, for features not selected."""
-        return np.where(self._selected, X, self._origin)
 
     def distances(self, X):
         """Distance of each row to both planes, infinite from a flat one.
@@ -312,18 +322,16 @@ class TwinClassifier(RowClassifier, KernelClassifier):
 
 
 class TwinData:
-    """The rows of a fit, and the problem of the planes on some of the features."""
+    """The samples of a fit, and the problem of the planes on some of the features."""
 
-    def __init__(self, machine, X, positive, weights, used, center, c_fit, c_hinge):
-        self.machine, self.X, self.used = machine, X, used
-        self.rest = positive, weights, c_fit, c_hinge
-        self.center = center if machine.scale else np.zeros(len(center))
-        if machine.kernel is not None:
-            machine.gamma_ = 1 / X.shape[1] if machine.gamma is None else float(machine.gamma)
-            # distances do not depend on the origin, but their rounding does
-            shifted = machine.kernel in ("rbf", "laplacian")
-            machine._origin = X.mean(axis=0) if shifted else np.zeros(X.shape[1])
-            self.points = np.sort(np.unique(X, axis=0, return_index=True)[1])
+    def __init__(self, samples, features, kernel, points, c_fit, c_hinge):
+        self.X, self.features = samples.X, features
+        self.kernel, self.points = kernel, points
+        self.rest = samples.positive, samples.sample_weight, c_fit, c_hinge
+
+    @property
+    def used(self):
+        return self.features.used
 
     @property
     def n_features(self):
@@ -332,7 +340,7 @@ class TwinData:
     @cached_property
     def Z(self):
         """Features in units of selection."""
-        return (self.X[:, self.used] - self.center[self.used]) / self.machine.scale_[self.used]
+        return self.features.apply(self.X)
 
     @cached_property
     def linear(self):
@@ -346,41 +354,41 @@ class TwinData:
 
     def on(self, mask):
         """The problem of planes on these features alone; with a kernel, of its surfaces."""
-        if self.machine.kernel is None:
+        if self.kernel is None:
             return TwinProblem(self.Z[:, mask], *self.rest)
-        return TwinProblem(self.kernel(mask), *self.rest)
+        return TwinProblem(self.kernel_columns(mask), *self.rest)
 
-    def kernel(self, mask):
-        """Its values at all rows, with zeros for the other features; one column a point."""
+    def selected(self, mask):
+        """The mask of all features, given that of those that vary."""
         selected = np.zeros(self.X.shape[1], dtype=bool)
         selected[self.used[mask]] = True
-        return self.machine._columns(np.where(selected, self.X, self.machine._origin), self.points)
+        return selected
 
-    def keep(self, mask, planes):
-        """Set the attributes of the machine, for planes on these features."""
-        machine, count = self.machine, self.machine.n_features_in_
-        signs = np.array([-1.0, 1.0])
-        weights = signs[:, None] * np.array([plane.weights for plane in planes])
-        offsets = signs * [plane.offset for plane in planes]
-        if machine.kernel is None:
-            scaled = np.zeros((2, count))
-            scaled[:, self.used[mask]] = weights
-            machine.coef_ = scaled / machine.scale_
-            machine.intercept_ = offsets - machine.coef_ @ self.center
-            norms = np.linalg.norm(scaled, axis=1)
-            moved = self.Z[:, mask] @ weights.T
-        else:
-            live = np.flatnonzero(weights.any(axis=0))
-            machine.dual_coef_ = weights[:, live]
-            machine.intercept_ = offsets
-            rows = np.where(machine._selected, self.X, machine._origin)
-            machine.support_vectors_ = rows[self.points[live]]
-            among = machine._kernel(machine.support_vectors_, machine.support_vectors_)
-            squares = np.einsum("ki,ij,kj->k", weights[:, live], among, weights[:, live])
-            norms = np.sqrt(abs(squares))
-            moved = machine._kernel(rows, machine.support_vectors_) @ machine.dual_coef_.T
-        flat = np.ptp(moved, axis=0) <= FLAT * abs(moved + offsets).max(axis=0)
-        machine.norms_ = np.where(flat, 0.0, norms)
+    def rows_with(self, mask):
+        """Rows in which the other features are 0 in units of the kernel."""
+        return np.where(self.selected(mask), self.X, self.kernel.origin)
+
+    def kernel_columns(self, mask):
+        """Values of the kernel on these features, at all rows; one column a point."""
+        rows = self.rows_with(mask)
+        return self.kernel.columns(rows, rows[self.points])
+
+    def values_and_lengths(self, mask, weights):
+        """What each plane of these weights is at the rows, without its offset; its length."""
+        if self.kernel is None:
+            return self.Z[:, mask] @ weights.T, np.linalg.norm(weights, axis=1)
+        live = np.flatnonzero(weights.any(axis=0))
+        rows, weights = self.rows_with(mask), weights[:, live]
+        vectors = rows[self.points[live]]
+        squares = np.einsum("ki,ij,kj->k", weights, self.kernel(vectors, vectors), weights)
+        return self.kernel(rows, vectors) @ weights.T, np.sqrt(abs(squares))
+
+
+def signed(planes):
+    """Weights and offsets of both planes, each on the side of its class."""
+    signs = np.array([-1.0, 1.0])
+    weights = signs[:, None] * np.array([plane.weights for plane in planes])
+    return weights, signs * [plane.offset for plane in planes]
 
 
 def combined(planes, **more):
@@ -463,7 +471,7 @@ class TwinSVM(TwinClassifier):
         self.gamma = gamma
         self.scale = scale
 
-    def _solve(self, data):
+    def _find_planes(self, data):
         mask = np.ones(data.n_features, dtype=bool)
         planes = data.on(mask).l2_planes()
         return mask, planes, combined(planes)
@@ -553,7 +561,7 @@ class L1TwinSVM(TwinClassifier):
         super()._check_parameters()
         check_bool("refit", self.refit)
 
-    def _solve(self, data):
+    def _find_planes(self, data):
         mask = np.ones(data.n_features, dtype=bool)
         problem = data.on(mask)
         planes = problem.l1_planes()
@@ -571,7 +579,7 @@ def refitted(data, mask, planes, refit):
     """Planes on these features alone: those of least squares, or those given."""
     if refit and mask.any():
         return data.on(mask).l2_planes()
-    if data.machine.kernel is not None:
+    if data.kernel is not None:
         return planes
     return [replace(plane, weights=plane.weights[mask]) for plane in planes]
 

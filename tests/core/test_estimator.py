@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from fsnotes import L1MPM, MPM, SMPM, errors, load
+from fsnotes import L1MPM, L1SVM, MPM, SMPM, KernelMPM, ProbitEM, TwinSVM, errors, load
 from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.samples import Samples
 from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import (
     InfeasibleBoundError,
@@ -223,3 +224,40 @@ def test_tags_say_what_is_taken():
     assert tags.estimator_type == "classifier"
     assert not tags.classifier_tags.multi_class and not tags.input_tags.sparse
     assert issubclass(MPM, SparseClassifier)
+
+
+def test_equal_samples_become_one_whichever_columns_differ():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (60, 12)).astype(float)
+    y, weights = rng.integers(0, 2, 60), np.ones(60)
+    weights[7] = 0
+    for n_equal in (None, 0, 4, 11):
+        table = X.copy() if n_equal is not None else rng.normal(size=X.shape)
+        table[:, len(X[0]) - (n_equal or 0) :] = 7.0
+        samples = Samples.drop_zero_weight(table, y, weights)
+        assert len(samples.X) == 59 and samples.n_passed == 60 and 7 not in samples.row
+        unique = samples.deduplicate()
+        labelled = np.column_stack([table, y])
+        _, first, counts = np.unique(
+            labelled[samples.row], axis=0, return_index=True, return_counts=True
+        )
+        assert unique.sample_weight.sum() == 59
+        assert sorted(unique.row) == sorted(samples.row[first])
+        assert sorted(unique.sample_weight) == sorted(counts)
+        assert np.array_equal(unique.X, table[unique.row])
+        assert np.array_equal(unique.class_index, y[unique.row])
+        order = rng.permutation(60)
+        moved = Samples.drop_zero_weight(table[order], y[order], weights[order]).deduplicate()
+        for name in ("X", "class_index", "sample_weight"):
+            assert np.array_equal(getattr(moved, name), getattr(unique, name))
+        assert np.array_equal(table[order][moved.row], unique.X)
+
+
+def test_a_warning_is_issued_at_the_line_that_called_the_package():
+    X, y = load("pima", return_X_y=True)
+    X[:, 0] = 3
+    for estimator in (MPM(), L1SVM(), KernelMPM(), TwinSVM(kernel="rbf"), ProbitEM()):
+        with pytest.warns(SelectionWarning, match="constant features .* are 1: 0$") as caught:
+            estimator.fit(X, y)
+        assert {w.filename for w in caught} == {__file__}
+        assert len(caught) == 1

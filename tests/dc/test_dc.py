@@ -39,6 +39,7 @@ from fsnotes.chebyshev import BoundedMachine, Path
 from fsnotes.core.bounds import minimax
 from fsnotes.core.certify import exact_support
 from fsnotes.core.mm import majorize_minimize
+from fsnotes.core.moment_classifier import MomentProblem
 from fsnotes.core.moments import MomentPair
 from fsnotes.core.pruning import fewest_features, remove_features
 from fsnotes.dc import Surrogated, filled
@@ -1020,9 +1021,8 @@ def test_features_are_filled_up_with_the_heaviest_of_the_start():
 def test_majorizers_touch_with_their_constant(surrogate, majorizer):
     X, y = load("wdbc", return_X_y=True)
     machine = L1MPM(refit=False)
-    machine._take_moments(ClassMoments.from_data(X, y))
-    prepared = machine._prepared(ClassMoments.from_data(X, y))
-    path = Path(machine, prepared.pair, prepared.costs)
+    given = MomentProblem.from_moments(ClassMoments.from_data(X, y), ridge=0.0, scale=True)
+    path = Path(machine, given.pair, given.costs)
     solution = path.solve(0.5)
     problem = Surrogated(path, surrogate, majorizer, solution)
     rng = np.random.default_rng(0)

@@ -342,7 +342,7 @@ def test_the_refit_is_never_worse_and_its_gap_is_its_own():
             assert f"not verified: duality gap {gap:.1e}" in said[0]
             assert all(w.filename == __file__ for w in caught)
             continue
-        columns = machine._columns(X, plain.support_)
+        columns = machine._kernel.columns(X, plain.support_vectors_)
         best = best_loss(columns, 2.0 * y - 1)
         assert np.isclose((machine.objective_ - len(machine.support_)) / 20, best, rtol=2e-6)
         verified += 1

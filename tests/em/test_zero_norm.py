@@ -20,7 +20,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import L1SVM, ZeroNormSVM, load, make_instance, make_wide
 from fsnotes.core import reweighting
-from fsnotes.core.rows import distinct, merged
 from fsnotes.em import refit as refits
 from fsnotes.em import zero_norm as em
 from fsnotes.errors import SelectionWarning, SubproblemError
@@ -648,25 +647,6 @@ def test_a_weight_is_a_number_of_rows(refit):
         double = quiet(clone(model), X, y, sample_weight=2.0)
         dear = quiet(clone(model).set_params(C=0.6), X, y)
         assert np.isclose(double.objective_, dear.objective_, rtol=1e-6)
-
-
-def test_equal_rows_are_merged_whichever_columns_differ():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, (60, 12)).astype(float)
-    y, ones = rng.integers(0, 2, 60), np.ones(60)
-    for n_equal in (None, 0, 4, 11):
-        table = X.copy() if n_equal is not None else rng.normal(size=X.shape)
-        table[:, len(X[0]) - (n_equal or 0) :] = 7.0
-        rows, positive, weights = merged(table, y == 1, ones)
-        known = np.unique(np.column_stack([table, y]), axis=0, return_counts=True)
-        assert weights.sum() == 60 and len(rows) == len(known[0])
-        found = np.column_stack([rows, positive, weights])
-        again = np.column_stack(known)
-        assert np.array_equal(found[np.lexsort(found.T)], again[np.lexsort(again.T)])
-        assert all(map(np.array_equal, (rows, positive, weights), distinct(table, y == 1, ones)))
-        order = rng.permutation(60)
-        moved = merged(table[order], (y == 1)[order], ones)
-        assert all(map(np.array_equal, moved, (rows, positive, weights)))
 
 
 def test_constant_columns_are_named_and_left_out():

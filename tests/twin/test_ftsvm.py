@@ -489,7 +489,7 @@ def test_no_answer_beats_the_enumeration_as_printed():
 def problem_of(machine, X, y):
     """The problem of masks of a machine, as it is solved in a fit."""
     machine._check_parameters()
-    data = machine._data(*machine._weighted(X, y, None))
+    data = machine._twin_data(machine._check_data(X, y, None))
     shares = np.array([1 - machine.balance, machine.balance])
     kind = LinearProblem if machine.kernel is None else KernelProblem
     nothing = shares @ [data.featureless.flat(k).value for k in (0, 1)]

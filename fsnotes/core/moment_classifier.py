@@ -1,0 +1,211 @@
+"""What the moment family shares: estimators that know means and covariances alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsnotes.core.bounds import delta
+from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.moments import ClassMoments, MomentPair
+from fsnotes.core.samples import feature_units
+from fsnotes.core.validation import check_bool, check_real
+from fsnotes.errors import EqualMeansError, InfeasibleBoundError, TrivialBoundWarning, warn
+
+__all__ = [
+    "MomentClassifier",
+    "MomentProblem",
+    "check_two_classes",
+    "feasible_bound",
+    "largest_bound",
+]
+
+EQUAL_MEANS = 1e-13  # Of mean and deviation, a difference of means that may be rounding.
+
+
+@dataclass(frozen=True)
+class MomentProblem:
+    """What a machine of moments is solved from, and what takes its weights back to the data.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Of two classes, in the caller's units.
+    used : ndarray of int
+        The features that vary.
+    unit : ndarray
+        The pooled within-class standard deviation of each of them.
+    pair : MomentPair
+        The moments of these features in these units.
+    costs : ndarray
+        What a weight, in these units, costs in a norm; 1 with ``scale=True``.
+    scale : ndarray of shape (n_features,)
+        The ``scale_`` of an estimator: units of all features, 1 with ``scale=False``.
+    """
+
+    moments: ClassMoments
+    used: np.ndarray
+    unit: np.ndarray
+    pair: MomentPair
+    costs: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def from_moments(cls, moments, *, ridge, scale, names=None):
+        """Check the moments and measure the features that vary.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of two classes.
+        ridge : float
+            Added to the variances, in the units that `scale` sets.
+        scale : bool
+            Whether features are weighed in their units.
+        names : sequence, optional
+            Names of the features, for a warning.
+
+        Returns
+        -------
+        MomentProblem
+        """
+        labels = moments.classes_.tolist()
+        for label, count, weight in zip(labels, moments.counts_, moments.weights_, strict=True):
+            if count == 0:
+                raise ValueError(
+                    f"class {label!r} has no rows, or only rows of weight zero; pass positive "
+                    "weights for some"
+                )
+            # One row of weight 2 stands for two equal rows.
+            if max(count, weight) < 2:
+                raise ValueError(f"class {label!r} has 1 sample; a covariance needs at least two")
+        for label, variances in zip(labels, moments.variances(), strict=True):
+            if not variances.any():
+                warn(
+                    f"the samples of class {label!r} are all equal, so its bound is 1 and says "
+                    "nothing; pass more samples, or ridge=1e-3",
+                    TrivialBoundWarning,
+                )
+        mean_diff, unit = feature_units(moments, names)
+        least = EQUAL_MEANS * (abs(moments.means_).max(axis=0) + unit)
+        if not (abs(mean_diff) > least).any():
+            raise EqualMeansError(
+                "the class means are equal up to rounding, so no linear machine tells the "
+                "classes apart by moments; transform the features, by squares for example"
+            )
+        used = np.flatnonzero(unit)
+        scales = np.where(unit > 0, unit, 1) if scale else np.ones(len(unit))
+        unit = unit[used]
+        pair = MomentPair.from_moments(moments, used, unit, ridge if scale else ridge / unit**2)
+        return cls(moments, used, unit, pair, np.ones(len(used)) if scale else 1 / unit, scales)
+
+
+class MomentClassifier(SparseClassifier):
+    """A classifier that knows means and covariances alone, so that `fit_moments` will do.
+
+    A subclass has the parameters ``ridge`` and ``scale``, and a method ``_solve(problem)`` that
+    takes a `MomentProblem` and returns weights in the units of its pair, the part of the margin
+    that class 1 gets, the objective and the result.
+    """
+
+    def _check_parameters(self):
+        check_real("ridge", self.ridge, 0)
+        check_bool("scale", self.scale)
+
+    def fit_moments(self, moments):
+        """Fit to the moments of two classes; the cost does not depend on the number of samples.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._clear_fit()
+        check_two_classes(moments)
+        self.classes_ = moments.classes_
+        self.n_features_in_ = moments.n_features_in_
+        self._fit_moments(moments)
+        return self
+
+    def _fit_samples(self, samples):
+        self._fit_moments(self._class_moments(samples))
+
+    def _fit_moments(self, moments):
+        """Solve from moments that are checked, and set all fitted attributes."""
+        problem = self._moment_problem(moments)
+        self.scale_ = problem.scale
+        weights, split, objective, self.result_ = self._solve(problem)
+        self.objective_ = float(objective)
+        self.coef_, self.intercept_, bounds = self._planes(problem, [weights], [split])
+        self.worst_case_accuracy_ = bounds[0]
+
+    def _moment_problem(self, moments):
+        names = getattr(self, "feature_names_in_", None)
+        return MomentProblem.from_moments(moments, ridge=self.ridge, scale=self.scale, names=names)
+
+    def _planes(self, problem, weights, splits):
+        """Coefficients in the caller's units, intercepts, and the bounds that both classes get.
+
+        Class 1 gets its part, the split, of the distance of the means. The bounds are recomputed
+        from the coefficients as they are, one row each, in the order of ``classes_``.
+        """
+        moments = problem.moments
+        coefs = np.zeros((len(weights), moments.n_features_in_))
+        coefs[:, problem.used] = np.array(weights) / problem.unit
+        places = coefs @ moments.means_.T
+        intercepts = np.array(splits) * (coefs @ moments.gap()) - places[:, 1]
+        margins = (places + intercepts[:, None]) * [-1, 1]
+        ridged = np.sqrt(self.ridge) * np.linalg.norm(coefs * problem.scale, axis=1)
+        deviations = np.hypot(moments.deviations(coefs), ridged[:, None])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bounds = delta(np.maximum(margins, 0) / deviations)
+        return coefs, intercepts, np.where(margins > 0, bounds, 0.0)
+
+    def _summary_lines(self):
+        bounds = zip(self.classes_.tolist(), self.worst_case_accuracy_.tolist(), strict=True)
+        shown = ", ".join(f"{label!r} {bound:.4f}" for label, bound in bounds)
+        return [f"training accuracy of each class is at least: {shown}", "no promise for new data"]
+
+
+def check_two_classes(moments):
+    """Raise unless these are the moments of exactly two classes."""
+    if not isinstance(moments, ClassMoments):
+        raise TypeError(
+            f"moments is {type(moments).__name__}; pass ClassMoments.from_data(X, y), or call "
+            "fit(X, y) of a machine"
+        )
+    if len(getattr(moments, "classes_", ())) != 2:
+        raise ValueError(f"{moments!r}; pass the moments of exactly two classes")
+
+
+def largest_bound(kappa):
+    """The largest bound that moments admit, given the largest kappa; warn where it is 1."""
+    largest = float(delta(kappa))
+    if largest == 1:
+        warn(
+            "some direction has no variance within either class, or next to none, so the "
+            "largest bound is 1 and says nothing; pass ridge=1e-3, or more rows than features",
+            TrivialBoundWarning,
+        )
+    return largest
+
+
+def feasible_bound(largest, retain, absolute=None):
+    """The bound that `retain` or `absolute` asks for; raise unless the moments admit it."""
+    if absolute is not None and absolute > largest:
+        below = np.floor(largest * 1e3) / 1e3
+        raise InfeasibleBoundError(
+            f"delta={absolute:g} is infeasible: the largest bound these moments admit is "
+            f"{largest:.4g}; pass delta<={below:g} or retain=0.9",
+            largest,
+        )
+    if absolute is None and retain == 1 and largest == 1:
+        raise InfeasibleBoundError(
+            "retain=1 asks for a bound of 1, since some direction has no variance within "
+            "either class, or next to none; pass retain<1 or ridge=1e-3",
+            largest,
+        )
+    return retain * largest if absolute is None else float(absolute)

@@ -1,0 +1,203 @@
+"""What a fit is given: the samples that count, and the features in units of their own."""
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fsnotes.errors import SelectionWarning, warn
+
+__all__ = ["FeatureScaling", "Samples", "feature_units", "first_of_equals"]
+
+ORDERING = 8  # The last columns, by which the rows of most tables can be told apart.
+CONSTANT = 1e-10  # Of the largest class mean, a deviation that may be the rounding of a constant.
+NAMED = 5  # Constant features that a warning names, at most.
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of a fit that have a positive weight, in the order in which they came.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    class_index : ndarray of int, of shape (n_samples,)
+        The place in ``classes_`` of the class of each sample.
+    sample_weight : ndarray of shape (n_samples,)
+        Above 0.
+    row : ndarray of int, of shape (n_samples,)
+        The number of each sample in the table that the caller passed.
+    n_passed : int
+        The number of rows of that table.
+    """
+
+    X: np.ndarray
+    class_index: np.ndarray
+    sample_weight: np.ndarray
+    row: np.ndarray
+    n_passed: int
+
+    @classmethod
+    def drop_zero_weight(cls, X, class_index, sample_weight=None):
+        """Keep the rows of positive weight; raise unless weights are finite and not negative."""
+        everything = np.arange(len(X))
+        if sample_weight is None:
+            return cls(X, class_index, np.ones(len(X)), everything, len(X))
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != class_index.shape:
+            raise ValueError(f"{len(X)} rows, but sample_weight has shape {weights.shape}")
+        if np.isnan(weights).any():
+            raise ValueError("sample_weight contains NaN; pass finite numbers >= 0")
+        if np.isinf(weights).any() or (weights < 0).any():
+            raise ValueError("sample_weight has negative or infinite values; pass finite ones >= 0")
+        counts = weights > 0
+        if counts.all():
+            return cls(X, class_index, weights, everything, len(X))
+        return cls(X[counts], class_index[counts], weights[counts], everything[counts], len(X))
+
+    @property
+    def positive(self):
+        """Which samples are of ``classes_[1]``, where there are two classes."""
+        return self.class_index == 1
+
+    @property
+    def signs(self):
+        """1 for the samples of ``classes_[1]``, -1 for the others."""
+        return np.where(self.positive, 1.0, -1.0)
+
+    def deduplicate(self):
+        """Sort the samples in an order that is theirs alone, and make equal ones one.
+
+        Samples are equal if they have the same features and the same class. The one that is left
+        has the sum of their weights, and the row number of the first of them. So no answer depends
+        on the order in which the rows came.
+        """
+        columns = self.X[:, -ORDERING:]
+        order = np.lexsort(columns.T)
+        columns = columns[order]
+        weights = self.sample_weight[order]
+        is_first = (columns[1:] != columns[:-1]).any(axis=1)
+        if not is_first.all():
+            order = np.lexsort((self.class_index, *self.X.T))
+            X, class_index = self.X[order], self.class_index[order]
+            is_first = (X[1:] != X[:-1]).any(axis=1) | (class_index[1:] != class_index[:-1])
+            is_first = np.append(True, is_first)
+            weights = np.bincount(np.cumsum(is_first) - 1, self.sample_weight[order])
+            order = order[is_first]
+        return replace(
+            self,
+            X=self.X[order],
+            class_index=self.class_index[order],
+            sample_weight=weights,
+            row=self.row[order],
+        )
+
+    def distinct_points(self):
+        """Places of the samples that differ in some feature, whatever their class, in order."""
+        return np.sort(np.unique(self.X, axis=0, return_index=True)[1])
+
+
+@dataclass(frozen=True)
+class FeatureScaling:
+    """The features that vary, how they are measured, and the way back to the caller's units.
+
+    Attributes
+    ----------
+    used : ndarray of int
+        The features that vary.
+    center : ndarray
+        The point from which each of them is measured.
+    unit : ndarray
+        The unit in which each of them is measured, 1 with ``scale=False``.
+    deviations : ndarray
+        The pooled standard deviation of each of them within the classes.
+    n_features : int
+        The number of all features.
+    """
+
+    used: np.ndarray
+    center: np.ndarray
+    unit: np.ndarray
+    deviations: np.ndarray
+    n_features: int
+
+    def apply(self, X):
+        """Features that vary, from the center and in their units."""
+        return (X[:, self.used] - self.center) / self.unit
+
+    def undo(self, weights, offsets):
+        """Coefficients and intercepts, in the caller's units, of planes in these, one a row."""
+        coef = np.zeros((len(weights), self.n_features))
+        coef[:, self.used] = np.asarray(weights) / self.unit
+        return coef, np.asarray(offsets) - coef[:, self.used] @ self.center
+
+    def from_origin(self):
+        """The same features measured from 0, for a plane whose offset has a penalty."""
+        return replace(self, center=np.zeros(len(self.used)))
+
+    def take(self, places):
+        """Some of the features in use."""
+        return replace(
+            self,
+            used=self.used[places],
+            center=self.center[places],
+            unit=self.unit[places],
+            deviations=self.deviations[places],
+        )
+
+
+def feature_units(moments, names=None):
+    """The difference of the class means and the unit of each feature, both 0 where it is constant.
+
+    The unit is the pooled standard deviation within the classes. With more than two classes the
+    difference is that of the outermost means. A warning names the features that are constant.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    names : sequence, optional
+        Names of the features; their numbers by default.
+
+    Returns
+    -------
+    mean_diff, unit : ndarray of shape (n_features,)
+    """
+    means = moments.means_
+    mean_diff = moments.gap() if len(means) == 2 else np.ptp(means, axis=0)
+    unit = np.sqrt(moments.weights_ / moments.weights_.sum() @ moments.variances())
+    if not (np.isfinite(unit) & np.isfinite(mean_diff)).all():
+        raise ValueError("the squares of the features overflow; divide the features first")
+    # What rounding leaves of a constant is neither a deviation nor a difference of means.
+    most = CONSTANT * abs(means).max(axis=0)
+    is_constant = (unit <= most) & (abs(mean_diff) <= most)
+    # A feature that varies between the classes alone has no deviation to be measured in.
+    unit = np.where(is_constant, 0, np.where(unit > 0, unit, abs(mean_diff)))
+    constant = np.flatnonzero(unit == 0)
+    if len(constant):
+        names = np.arange(len(unit)) if names is None else names
+        shown = ", ".join(str(names[column]) for column in constant[:NAMED])
+        more = ", ..." if len(constant) > NAMED else ""
+        warn(
+            f"constant features are never selected; there are {len(constant)}: {shown}{more}",
+            SelectionWarning,
+        )
+    return np.where(is_constant, 0, mean_diff), unit
+
+
+def first_of_equals(vectors):
+    """Places of the first of equal vectors each, in order; zeros of either sign are equal.
+
+    Parameters
+    ----------
+    vectors : ndarray
+        One a row.
+
+    Returns
+    -------
+    ndarray of int
+    """
+    places = {}
+    for place, vector in enumerate(vectors):
+        # Adding 0 turns -0.0, which has other bytes, into 0.0; digests take less room than rows.
+        places.setdefault(hashlib.sha256(vector + 0.0).digest(), place)
+    return np.array(list(places.values()), dtype=int)
