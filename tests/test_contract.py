@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fsnotes
 from fsnotes import load
-from fsnotes.core.estimator import MomentClassifier
+from fsnotes.core.moment_classifier import MomentClassifier
 
 # the hard margin refuses rows that no plane separates, as in most of what is tried here
 SETTINGS = {"DSO": {"C": 1.0}}

@@ -128,8 +128,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         _, unit = feature_units(moments, getattr(self, "feature_names_in_", None))
         self.scale_ = np.where(unit > 0, unit, 1) if self.scale else np.ones(len(unit))
         used = np.flatnonzero(unit)
-        center = moments.means_.mean(axis=0)
-        return FeatureScaling(used, center[used], self.scale_[used], unit[used], len(unit))
+        center = moments.means_[:, used].mean(axis=0)
+        return FeatureScaling(used, center, self.scale_[used], unit[used], len(unit))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

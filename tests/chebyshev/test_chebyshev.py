@@ -617,7 +617,7 @@ MODELS = [MPM(), L1MPM(), SMPM()]
         ((GOOD, np.ones((6, 2), dtype=int)), ValueError, "1d|y"),
         ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows.*sample_weight.*5"),
         ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
-        ((GOOD, LABELS, [1, 1, 1, 0, 0, 0]), ValueError, "class 1 has no rows.*weight"),
+        ((GOOD, LABELS, [1, 1, 1, 0, 0, 0]), ValueError, "class 1 has only rows of weight zero"),
         ((GOOD, LABELS, [1, 1, 1, 1, 0, 0]), ValueError, "class 1 has 1 sample"),
         (
             (np.array([[-1.0], [1], [0], [-2], [2], [0]]), LABELS),

@@ -975,7 +975,7 @@ def test_parameters_of_kernel_machines_are_refused_in_words(model, parameters, e
 def test_weights_of_zero_are_refused_in_words():
     X, y = moons(20)
     for model in (KernelMPM(), KernelL0MPM()):
-        with pytest.raises(ValueError, match="class 1 has no rows, or only rows of weight zero"):
+        with pytest.raises(ValueError, match="class 1 has only rows of weight zero"):
             model.fit(X, y, sample_weight=1 - y)
 
 

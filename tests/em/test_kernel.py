@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import ZeroNormSVM, load, make_instance, make_twonorm
 from fsnotes.core.reweighting import SoftMargins
+from fsnotes.core.samples import Samples
 from fsnotes.em.kernel import Combined, Distinct, SparseKernelSVM, TwoNormMargins, root_of
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.literal import sparse_kernel_step
@@ -440,7 +441,8 @@ def test_distinct_rows_points_and_places(seed):
     shares = np.ones(n) if weights is None else weights
     if not shares.any():
         return
-    data = Distinct(X, positive, weights)
+    samples = Samples.drop_zero_weight(X, positive.astype(int), weights)
+    data = Distinct(samples)
     seen = np.column_stack([data.rows, data.positive])
     assert len(np.unique(seen, axis=0)) == len(seen)
     for row, label, weight, number in zip(
@@ -451,12 +453,10 @@ def test_distinct_rows_points_and_places(seed):
         assert number == np.flatnonzero(equal & (shares > 0))[0]
     assert len(np.unique(data.rows, axis=0)) == len(data.points)
     assert len(np.unique(data.rows[data.points], axis=0)) == len(data.points)
-    for number, group in enumerate(data.group):
-        assert (group >= 0) == (shares[number] > 0)
-        if group >= 0:
-            assert np.array_equal(data.rows[data.points[group]], X[number])
+    assert np.array_equal(data.rows[data.points[data.group]], samples.X)
     order = rng.permutation(n)
-    moved = Distinct(X[order], positive[order], None if weights is None else weights[order])
+    weights = None if weights is None else weights[order]
+    moved = Distinct(Samples.drop_zero_weight(X[order], positive[order].astype(int), weights))
     for name in ("rows", "positive", "weights", "points"):
         assert np.array_equal(getattr(moved, name), getattr(data, name)), name
 

@@ -518,8 +518,11 @@ def test_a_basis_of_rows(crescents):
     repeated = RVM(gamma=1.0, basis=np.arange(len(y), 2 * len(y))).fit(twice, labels)
     assert np.array_equal(repeated.basis_, np.arange(len(y)))
     weights = np.where(np.arange(len(labels)) == 5, 0, 1)
+    # a row of weight zero is none
     weighted = RVM(gamma=1.0, basis=[5, 17, 3]).fit(twice, labels, sample_weight=weights)
-    assert weighted.basis_.tolist() == [3, 17, 5 + len(y)]
+    assert weighted.basis_.tolist() == [3, 17]
+    everything = RVM(gamma=1.0).fit(twice, labels, sample_weight=weights)
+    assert 5 not in everything.basis_ and 5 + len(y) in everything.basis_
     with pytest.raises(ValueError, match="^basis has row numbers from 0 to 80; .* 0 to 79"):
         RVM(basis=np.array([0, 80])).fit(X, y)
     with pytest.raises(ValueError, match="^basis has row numbers from -1 to 3"):
