@@ -1,157 +1,127 @@
-"""Twin machines: two planes, each near the rows of one class and far from those of the other."""
+"""Twin machines: two planes, each near the samples of one class and far from those of the other.
+
+The problems (2) and (3), of `TwinSVM`, and (7) and (8), of `L1TwinSVM`, of Bai et al. (2014).
+"""
 
 import numbers
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.estimator import SparseClassifier, solved
 from fsnotes.core.kernels import Kernel, check_kernel
+from fsnotes.core.samples import FeatureScaling
 from fsnotes.core.validation import check_bool, check_real
-from fsnotes.errors import SelectionWarning, SubproblemError, warn
+from fsnotes.errors import SelectionWarning, warn
 from fsnotes.solvers.hinge import LARGEST_C
-from fsnotes.solvers.margin import SoftMargin
-from fsnotes.solvers.planes import Plane, PlaneProgram, remedy
+from fsnotes.solvers.planes import PlaneProgram, flat_plane, l2_plane, no_work
 
-__all__ = ["L1TwinSVM", "TwinClassifier", "TwinSVM"]
+__all__ = ["L1TwinSVM", "TwinClassifier", "TwinProblem", "TwinSVM"]
 
-FLAT = 1e-9  # part of the values of a plane by which they vary between rows that is rounding
-GAP = 1e-6  # relative duality gap of a plane of least squares that counts as verified
-SHORT = 1e-6  # of a margin, up to which it is lengthened to 1
-
-
-def check_prices(name, value):
-    """Raise unless `value` is a price, or two, one for each class."""
-    if isinstance(value, (str, bytes)) or isinstance(value, numbers.Real):
-        return check_real(name, value, 0, open_at=0, most=LARGEST_C)
-    ordered = hasattr(value, "__getitem__") and not isinstance(value, dict)
-    prices = list(value) if ordered and np.ndim(value) else []
-    if len(prices) != 2:
-        raise ValueError(f"{name}={value!r}; pass a number, or two in the order of classes_")
-    for price in prices:
-        try:
-            check_real(name, price, 0, open_at=0, most=LARGEST_C)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}={value!r} holds {str(error)}") from None
+FLAT = 1e-9  # part of the values of a plane up to which their variation is taken for rounding
+# The problem of the first class is that of the second with all signs exchanged, so that its plane
+# is minus the solution.
+SIGNS = np.array([-1.0, 1.0])
 
 
 @dataclass(frozen=True)
 class TwinProblem:
-    """Rows of two classes, and what it costs not to be near one's own plane or far from the other.
+    """The samples of two classes, and the penalties of both planes.
 
     Attributes
     ----------
-    columns : ndarray
-        Features in units of selection, or values of a kernel.
+    X : ndarray of shape (n_samples, n_weights)
+        Features in the units of selection, or values of a kernel.
     positive : ndarray of bool
-        Which rows are of ``classes_[1]``.
-    weights : ndarray
-        Of the rows.
+        Which samples are of ``classes_[1]``.
+    sample_weight : ndarray
     c_fit, c_hinge : ndarray of shape (2,)
         In the order of ``classes_``.
+    counts : dict
+        The work done by the linear programs.
     """
 
-    columns: np.ndarray
+    X: np.ndarray
     positive: np.ndarray
-    weights: np.ndarray
+    sample_weight: np.ndarray
     c_fit: np.ndarray
     c_hinge: np.ndarray
+    counts: dict = field(default_factory=no_work)
 
     def parts(self, k):
-        """Rows of class k and of the other, with the prices of their distances and losses.
-
-        In the problem of the first class all signs are those of the second, so that its solution
-        is minus its plane.
-        """
-        mine = self.positive == bool(k)
-        near, far = self.columns[mine], self.columns[~mine]
-        return near, far, self.c_fit[k] * self.weights[mine], self.c_hinge[k] * self.weights[~mine]
+        """Return F, H and the penalties of distances and of losses for the plane of class k."""
+        own = self.positive == bool(k)
+        fit = self.c_fit[k] * self.sample_weight[own]
+        hinge = self.c_hinge[k] * self.sample_weight[~own]
+        return self.X[own], self.X[~own], fit, hinge
 
     @cached_property
     def programs(self):
-        """The linear programs of both planes."""
-        return tuple(PlaneProgram(*self.parts(k)) for k in (0, 1))
+        """The linear programs (8) and (7) of both planes."""
+        return tuple(PlaneProgram(*self.parts(k), counts=self.counts) for k in (0, 1))
 
-    def flat(self, k):
-        """Plane of class k without weights: the better one of the offsets 0 and -1."""
-        near, far, fit, hinge = self.parts(k)
-        value = float(min(fit.sum(), hinge.sum()))
-        offset = 0.0 if hinge.sum() <= fit.sum() else -1.0
-        return Plane(np.zeros(self.columns.shape[1]), offset, value, value, np.zeros(0))
-
-    def l1_planes(self, costs=None):
-        """Planes of least ``|w|_1`` plus losses, verified."""
-        costs = np.ones(self.columns.shape[1]) if costs is None else costs
-        return [program.solve(costs) for program in self.programs]
+    def l1_planes(self):
+        """Solve (8) and (7)."""
+        return [program.solve(np.ones(self.X.shape[1])) for program in self.programs]
 
     def l2_planes(self):
-        """Planes of least ``|w|_2^2 / 2 + b^2`` plus squared distances and losses, verified."""
+        """Solve (3) and (2)."""
         return [l2_plane(*self.parts(k)) for k in (0, 1)]
 
+    def flat_planes(self):
+        """Return the best planes of (8) and (7) without weights."""
+        n = self.X.shape[1]
+        return [flat_plane(n, *self.parts(k)[2:]) for k in (0, 1)]
 
-def l2_plane(near, far, fit, hinge):
-    """Minimise ``|w|^2 / 2 + b^2 + fit @ (F w + b)**2 + hinge @ max(0, 1 + H w + b)``.
 
-    In coordinates in which the first two terms are a squared length, this is a soft-margin machine
-    without an offset. That is one with an offset, if another row of the other class lies at the
-    origin and may not be on the wrong side: the offset is 1, so that lengths and losses double.
+@dataclass(frozen=True)
+class TwinData:
+    """The samples of a fit, and the problem of the planes on some of the features.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features_in)
+    features : FeatureScaling
+        The features that vary. A mask of features is one of these.
+    problem : TwinProblem
+        The problem of the planes on all features that vary.
+    kernel : Kernel or None
+    points : ndarray of int or None
+        Places of the samples at which kernel functions stand.
     """
-    # the last coordinate is the root of 2 times the offset
-    near, far = (np.column_stack([part, np.full(len(part), 0.5**0.5)]) for part in (near, far))
-    back = None
-    if near.shape[1] > len(near) + len(far):
-        # the plane lies in the span of the rows
-        back, triangle = qr(np.vstack([near, far]).T, mode="economic")
-        near, far = triangle.T[: len(near)], triangle.T[len(near) :]
-    size = near.shape[1]
-    try:
-        root = cholesky(np.eye(size) / 2 + (near.T * fit) @ near, lower=True)
-    except (LinAlgError, ValueError):
-        raise SubproblemError(
-            "the squares of the distances overflow; pass a smaller c_fit, or scale=True"
-        ) from None
-    rows = solve_triangular(root, far.T, lower=True).T
-    total = hinge.sum()
-    machine = SoftMargin(
-        np.vstack([rows, np.zeros(size)]),
-        np.append(-np.ones(len(far)), 1.0),
-        np.append(hinge, 2 * total) / total,
-    )
-    found = machine.solve(np.ones(size), 2 * total)
-    multipliers = np.minimum(found.multipliers[:-1] / 2, hinge)
-    pull = far.T @ multipliers
-    joint = -cho_solve((root, True), pull) / 2
-    near_by, far_off = near @ joint, 1 + far @ joint
-    # the Lagrangian is least here, but for the slope that rounding leaves
-    slope = joint + 2 * near.T @ (fit * near_by) + pull
-    squares = joint @ joint / 2 + fit @ near_by**2
-    rest = solve_triangular(root, slope, lower=True)
-    bound = float(squares + multipliers @ far_off - rest @ rest / 4)
-    value, longer = squares + hinge @ np.maximum(0, far_off), 1.0
-    # where losses are dear, a margin that rounding made short costs more than a longer normal
-    short = far_off[multipliers < hinge].max(initial=0)
-    if 0 < short < SHORT:
-        tried = 1 / (1 - short - 8 * np.finfo(float).eps * (1 + abs(far_off).max()))
-        then = tried**2 * squares + hinge @ np.maximum(0, 1 + tried * (far_off - 1))
-        if then < value:
-            value, longer = then, tried
-    weights = longer * (joint if back is None else back @ joint)
-    multipliers = np.append(np.zeros(len(near_by)), multipliers)
-    plane = Plane(weights[:-1], float(weights[-1] * 0.5**0.5), float(value), bound, multipliers)
-    if plane.duality_gap <= GAP:
-        return plane
-    raise SubproblemError(
-        f"the program of a plane was not solved: duality gap {plane.duality_gap:.1e}, more than "
-        f"{GAP:g}, where a row has a price up to {max(fit.max(), hinge.max()):.3g}; "
-        + remedy(np.append(fit, hinge))
-    )
+
+    X: np.ndarray
+    features: FeatureScaling
+    problem: TwinProblem
+    kernel: Kernel = None
+    points: np.ndarray = None
+
+    def on(self, mask):
+        """The problem of planes on these features alone; with a kernel, of its surfaces."""
+        if self.kernel is None:
+            return replace(self.problem, X=self.problem.X[:, mask])
+        return replace(self.problem, X=self.kernel_values(mask))
+
+    def selected(self, mask):
+        """The mask of all features, given that of those that vary."""
+        selected = np.zeros(self.X.shape[1], dtype=bool)
+        selected[self.features.used[mask]] = True
+        return selected
+
+    def only(self, mask):
+        """The samples, with the other features at the origin of the kernel."""
+        return np.where(self.selected(mask), self.X, self.kernel.origin)
+
+    def kernel_values(self, mask):
+        """K(A E, A E): the kernel at all samples of these features alone, one column a point."""
+        X = self.only(mask)
+        return self.kernel.columns(X, X[self.points])
 
 
 class TwinClassifier(SparseClassifier):
-    """Two planes, or surfaces of a kernel: a row is of the class whose plane it is closer to.
+    """Two planes, or surfaces of a kernel: a sample is of the class whose plane it is closer to.
 
     A subclass has the parameters ``c_fit``, ``c_hinge``, ``kernel``, ``gamma`` and ``scale``, and a
     method ``_find_planes(data)`` that returns a mask of the features selected, two planes and the
@@ -159,8 +129,8 @@ class TwinClassifier(SparseClassifier):
     """
 
     def _check_parameters(self):
-        check_prices("c_fit", self.c_fit)
-        check_prices("c_hinge", self.c_hinge)
+        check_penalties("c_fit", self.c_fit)
+        check_penalties("c_hinge", self.c_hinge)
         check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("scale", self.scale)
 
@@ -169,39 +139,50 @@ class TwinClassifier(SparseClassifier):
         mask, planes, self.result_ = self._find_planes(data)
         self.objective_ = float(self.result_.objective)
         self._selected = data.selected(mask)
-        weights, offsets = signed(planes)
-        values, lengths = data.values_and_lengths(mask, weights)
-        flat = np.ptp(values, axis=0) <= FLAT * abs(values + offsets).max(axis=0)
-        self.norms_ = np.where(flat, 0.0, lengths)
+        self._heavier = float(np.sign(samples.signs @ samples.sample_weight))
+        weights = SIGNS[:, None] * np.array([plane.weights for plane in planes])
+        offsets = SIGNS * [plane.offset for plane in planes]
         if data.kernel is None:
             self.coef_, self.intercept_ = data.features.take(mask).undo(weights, offsets)
+            values = data.problem.X[:, mask] @ weights.T
+            norms = np.linalg.norm(weights, axis=1)
         else:
-            self._kernel, self.gamma_ = data.kernel, data.kernel.gamma
+            X = data.only(mask)
             live = np.flatnonzero(weights.any(axis=0))
-            self.dual_coef_, self.intercept_ = weights[:, live], offsets
-            self.support_vectors_ = data.rows_with(mask)[data.points[live]]
-        self._heavier = float(np.sign(samples.signs @ samples.sample_weight))
+            points = X[data.points[live]]
+            self._kernel = data.kernel
+            self.gamma_ = data.kernel.gamma
+            self.dual_coef_ = weights[:, live]
+            self.intercept_ = offsets
+            self.support_vectors_ = points
+            values = self._kernel(X, points) @ self.dual_coef_.T
+            products = self._kernel(points, points) @ self.dual_coef_.T
+            norms = np.sqrt(abs((self.dual_coef_.T * products).sum(axis=0)))
+        flat = np.ptp(values, axis=0) <= FLAT * abs(values + offsets).max(axis=0)
+        self.norms_ = np.where(flat, 0.0, norms)
         self._warn_of_flat()
 
     def _twin_data(self, samples):
-        """The rows of a fit, with units and, if there is one, kernel; sets ``scale_``."""
+        """The distinct samples, with units and, if there is one, a kernel; sets ``scale_``."""
         samples = samples.deduplicate()
         features = self._scale_features(samples)
         if not self.scale:
             features = features.from_origin()
-        kernel, points = None, None
-        if self.kernel is not None:
-            points = samples.distinct_points()
-            kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
-        prices = (np.broadcast_to(np.asarray(c, float), 2) for c in (self.c_fit, self.c_hinge))
-        return TwinData(samples, features, kernel, points, *prices)
+        problem = TwinProblem(
+            features.apply(samples.X),
+            samples.positive,
+            samples.sample_weight,
+            np.broadcast_to(np.asarray(self.c_fit, float), 2),
+            np.broadcast_to(np.asarray(self.c_hinge, float), 2),
+        )
+        if self.kernel is None:
+            return TwinData(samples.X, features, problem)
+        points = samples.distinct_points()
+        kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
+        return TwinData(samples.X, features, problem, kernel, points)
 
     def _warn_of_flat(self):
-        flat = [
-            label
-            for label, norm in zip(self.classes_.tolist(), self.norms_, strict=True)
-            if norm == 0
-        ]
+        flat = self.classes_[self.norms_ == 0].tolist()
         if not flat:
             return
         if len(flat) == 2:
@@ -212,7 +193,7 @@ class TwinClassifier(SparseClassifier):
             what = f"no feature is selected: {what}"
         remedies = ", ".join(self._remedies_of_flat())
         warn(
-            f"{what}; pass {remedies}. Planes of equal class means are flat at any price",
+            f"{what}; pass {remedies}. Planes of equal class means are flat at any penalty",
             SelectionWarning,
         )
 
@@ -229,10 +210,10 @@ class TwinClassifier(SparseClassifier):
         return self.support_
 
     def plane_values(self, X):
-        """Values of both planes at each row, 0 on the plane: ``X @ coef_.T + intercept_``.
+        """Values of both planes at each sample, 0 on the plane: ``X @ coef_.T + intercept_``.
 
-        Rows of the other class are to have at least 1 in the plane of ``classes_[0]``, and at most
-        -1 in the other.
+        In the plane of ``classes_[0]`` samples of the other class should have at least 1, in the
+        other plane samples of the first class at most -1.
 
         Parameters
         ----------
@@ -247,11 +228,11 @@ class TwinClassifier(SparseClassifier):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if self.kernel is None:
             return X @ self.coef_.T + self.intercept_
-        rows = np.where(self._selected, X, self._kernel.origin)
-        return self._kernel(rows, self.support_vectors_) @ self.dual_coef_.T + self.intercept_
+        X = np.where(self._selected, X, self._kernel.origin)
+        return self._kernel(X, self.support_vectors_) @ self.dual_coef_.T + self.intercept_
 
     def distances(self, X):
-        """Distance of each row to both planes, infinite from a flat one.
+        """Distance of each sample to both planes, infinite from a flat one.
 
         Parameters
         ----------
@@ -270,7 +251,7 @@ class TwinClassifier(SparseClassifier):
     def decision_function(self, X):
         """Distance from the plane of ``classes_[0]`` less that from the other's.
 
-        Above 0 a row is of ``classes_[1]``. Where one plane is flat, rows are not of its class;
+        Above 0 a sample is of ``classes_[1]``. Where one plane is flat, no sample is of its class;
         where both are, all are of the heavier class.
 
         Parameters
@@ -321,97 +302,52 @@ class TwinClassifier(SparseClassifier):
         return ["no promise for new data"]
 
 
-class TwinData:
-    """The samples of a fit, and the problem of the planes on some of the features."""
-
-    def __init__(self, samples, features, kernel, points, c_fit, c_hinge):
-        self.X, self.features = samples.X, features
-        self.kernel, self.points = kernel, points
-        self.rest = samples.positive, samples.sample_weight, c_fit, c_hinge
-
-    @property
-    def used(self):
-        return self.features.used
-
-    @property
-    def n_features(self):
-        return len(self.used)
-
-    @cached_property
-    def Z(self):
-        """Features in units of selection."""
-        return self.features.apply(self.X)
-
-    @cached_property
-    def linear(self):
-        """The problem of planes on all features."""
-        return TwinProblem(self.Z, *self.rest)
-
-    @property
-    def featureless(self):
-        """The problem of planes without features."""
-        return TwinProblem(np.zeros((len(self.X), 0)), *self.rest)
-
-    def on(self, mask):
-        """The problem of planes on these features alone; with a kernel, of its surfaces."""
-        if self.kernel is None:
-            return TwinProblem(self.Z[:, mask], *self.rest)
-        return TwinProblem(self.kernel_columns(mask), *self.rest)
-
-    def selected(self, mask):
-        """The mask of all features, given that of those that vary."""
-        selected = np.zeros(self.X.shape[1], dtype=bool)
-        selected[self.used[mask]] = True
-        return selected
-
-    def rows_with(self, mask):
-        """Rows in which the other features are 0 in units of the kernel."""
-        return np.where(self.selected(mask), self.X, self.kernel.origin)
-
-    def kernel_columns(self, mask):
-        """Values of the kernel on these features, at all rows; one column a point."""
-        rows = self.rows_with(mask)
-        return self.kernel.columns(rows, rows[self.points])
-
-    def values_and_lengths(self, mask, weights):
-        """What each plane of these weights is at the rows, without its offset; its length."""
-        if self.kernel is None:
-            return self.Z[:, mask] @ weights.T, np.linalg.norm(weights, axis=1)
-        live = np.flatnonzero(weights.any(axis=0))
-        rows, weights = self.rows_with(mask), weights[:, live]
-        vectors = rows[self.points[live]]
-        squares = np.einsum("ki,ij,kj->k", weights, self.kernel(vectors, vectors), weights)
-        return self.kernel(rows, vectors) @ weights.T, np.sqrt(abs(squares))
+def check_penalties(name, value):
+    """Raise unless `value` is a penalty, or two, one for each class."""
+    if isinstance(value, (str, bytes)) or isinstance(value, numbers.Real):
+        return check_real(name, value, 0, open_at=0, most=LARGEST_C)
+    ordered = hasattr(value, "__getitem__") and not isinstance(value, dict)
+    penalties = list(value) if ordered and np.ndim(value) else []
+    if len(penalties) != 2:
+        raise ValueError(f"{name}={value!r}; pass a number, or two in the order of classes_")
+    for penalty in penalties:
+        try:
+            check_real(name, penalty, 0, open_at=0, most=LARGEST_C)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}={value!r} holds {str(error)}") from None
 
 
-def signed(planes):
-    """Weights and offsets of both planes, each on the side of its class."""
-    signs = np.array([-1.0, 1.0])
-    weights = signs[:, None] * np.array([plane.weights for plane in planes])
-    return weights, signs * [plane.offset for plane in planes]
-
-
-def combined(planes, **more):
-    """Result of two problems that have nothing to do with each other."""
+def result_of_planes(planes, **more):
+    """Return the result of two problems that have nothing to do with each other."""
     value = sum(plane.value for plane in planes)
     gap = sum(plane.value - plane.bound for plane in planes) / value if value > 0 else 0.0
     return solved(value, duality_gap=float(max(0.0, gap)), **more)
 
 
-class TwinSVM(TwinClassifier):
-    """Two planes, each near the rows of its class and a margin away from those of the other.
+def refit_planes(data, mask, planes, refit):
+    """Return planes on these features alone: those of least squares, or those given."""
+    if refit and mask.any():
+        return data.on(mask).l2_planes()
+    if data.kernel is not None:
+        return planes
+    return [replace(plane, weights=plane.weights[mask]) for plane in planes]
 
-    (2) and (3) of Bai et al. (2014), for class k with rows F and the others H: minimise ``|w|_2^2 /
-    2 + b^2 + c_fit |F w + b|_2^2 + c_hinge sum max(0, 1 - s (H w + b))``, where s is 1 in the plane
-    of ``classes_[0]`` and -1 in the other. A row is of the class whose plane is closer.
+
+class TwinSVM(TwinClassifier):
+    """Two planes, each near the samples of its class and a margin away from the others.
+
+    (2) and (3) of Bai et al. (2014), for class k with samples F and the others H: minimise
+    ``|w|_2^2 / 2 + b^2 + c_fit |F w + b|_2^2 + c_hinge sum max(0, 1 - s (H w + b))``, where s is 1
+    in the plane of ``classes_[0]`` and -1 in the other. A sample is of the class whose plane is
+    closer.
 
     Parameters
     ----------
     c_fit : float or pair of float, default=1.0
-        Price of the squared distances to the plane of one's own class; above 0, at most 1e6. Two
+        Penalty of the squared distances to the plane of one's own class; above 0, at most 1e6. Two
         are for the planes of both classes, in the order of ``classes_``.
     c_hinge : float or pair of float, default=1.0
-        Price of the rows of the other class that are within the margin, likewise.
+        Penalty of the samples of the other class that are within the margin, likewise.
     kernel : str or callable, optional
         As in `KernelMPM`, such as "rbf": the features are then the kernel's values at the distinct
         training rows, and the planes are surfaces.
@@ -419,8 +355,8 @@ class TwinSVM(TwinClassifier):
         Of the kernel; by default ``1 / n_features``.
     scale : bool, default=True
         Measure features in units of their pooled within-class standard deviation and, without a
-        kernel, from a point amid the classes: the offset has a price, so that it matters where the
-        origin is.
+        kernel, from a point amid the classes: the offset has a penalty, so that it matters where
+        the origin is.
 
     Attributes
     ----------
@@ -446,10 +382,10 @@ class TwinSVM(TwinClassifier):
 
     Notes
     -----
-    With m rows and n features O(m n^2 + n^3), or O(m^2 n) if there are fewer rows, and then a
-    soft-margin machine of the rows of one class each. A kernel puts the number of distinct rows in
-    the place of n. It then also has ``dual_coef_`` of shape (2, n_points), the
-    ``support_vectors_`` they belong to, and ``gamma_``.
+    With m samples and n features a plane takes O(m n^2 + n^3), or O(m^2 n) if the samples are
+    fewer, and then a soft-margin machine of the samples of one class. A kernel puts the number of
+    distinct samples in the place of n. The machine then also has ``dual_coef_`` of shape (2,
+    n_points), the ``support_vectors_`` they belong to, and ``gamma_``.
 
     References
     ----------
@@ -472,9 +408,9 @@ class TwinSVM(TwinClassifier):
         self.scale = scale
 
     def _find_planes(self, data):
-        mask = np.ones(data.n_features, dtype=bool)
+        mask = np.ones(len(data.features.used), dtype=bool)
         planes = data.on(mask).l2_planes()
-        return mask, planes, combined(planes)
+        return mask, planes, result_of_planes(planes)
 
     def _summary_lines(self):
         return [f"sum of both objectives: {self.objective_:.6g}", *super()._summary_lines()]
@@ -483,24 +419,24 @@ class TwinSVM(TwinClassifier):
 class L1TwinSVM(TwinClassifier):
     """Two planes with few weights each: the twin machine of linear programs.
 
-    (7) and (8) of Bai et al. (2014), for class k with rows F and the others H: minimise ``|w|_1 +
-    c_fit |F w + b|_1 + c_hinge sum max(0, 1 - s (H w + b))``, where s is 1 in the plane of
-    ``classes_[0]`` and -1 in the other. A feature is selected if either plane has a weight for it.
+    (7) and (8) of Bai et al. (2014), for class k with samples F and the others H: minimise
+    ``|w|_1 + c_fit |F w + b|_1 + c_hinge sum max(0, 1 - s (H w + b))``, where s is 1 in the plane
+    of ``classes_[0]`` and -1 in the other. A feature is selected if either plane has a weight.
 
     Parameters
     ----------
     c_fit : float or pair of float, default=1.0
-        Price of the distances to the plane of one's own class; above 0, at most 1e6. Two are for
+        Penalty of the distances to the plane of one's own class; above 0, at most 1e6. Two are for
         the planes of both classes, in the order of ``classes_``.
     c_hinge : float or pair of float, default=1.0
-        Price of the rows of the other class that are within the margin, likewise.
+        Penalty of the samples of the other class that are within the margin, likewise.
     kernel : str or callable, optional
         As in `KernelMPM`, such as "rbf": the weights are then those of the kernel's values at the
-        distinct training rows, few of which are used, of all features.
+        distinct training samples, few of which are used, of all features.
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``.
     refit : bool, default=True
-        Return the planes of `TwinSVM` on the features selected, with the same prices; otherwise
+        Return the planes of `TwinSVM` on the features selected, with the same penalties; otherwise
         those of the linear programs. With a kernel, which selects no feature, these are returned.
     scale : bool, default=True
         Weigh features in units of their pooled within-class standard deviation. The norm is not
@@ -531,9 +467,10 @@ class L1TwinSVM(TwinClassifier):
 
     Notes
     -----
-    The simplex method on the dual: a variable for each of m rows, a constraint for each of n
-    features, of which those that are violated join where they are more than twice the rows. O(m n)
-    a pivot. A kernel puts the number of distinct rows in the place of n. It then also has
+    The simplex method solves the dual, with a variable for each of m samples and a constraint for
+    each of n features, in O(m n) a pivot. Where features are more than twice the samples, their
+    constraints join as they are violated. A kernel puts the number of distinct samples in the place
+    of n. The machine then also has
     ``dual_coef_`` of shape (2, n_points), the ``support_vectors_`` they belong to, and ``gamma_``.
 
     References
@@ -562,28 +499,14 @@ class L1TwinSVM(TwinClassifier):
         check_bool("refit", self.refit)
 
     def _find_planes(self, data):
-        mask = np.ones(data.n_features, dtype=bool)
+        mask = np.ones(len(data.features.used), dtype=bool)
         problem = data.on(mask)
         planes = problem.l1_planes()
-        result = combined(planes, counts=counted_work(problem.programs))
+        result = result_of_planes(planes, counts=problem.counts)
         if self.kernel is None:
             mask = np.any([plane.weights != 0 for plane in planes], axis=0)
-            planes = refitted(data, mask, planes, self.refit)
+            planes = refit_planes(data, mask, planes, self.refit)
         return mask, planes, result
 
     def _summary_lines(self):
         return [f"sum of both objectives: {self.objective_:.6g}", *super()._summary_lines()]
-
-
-def refitted(data, mask, planes, refit):
-    """Planes on these features alone: those of least squares, or those given."""
-    if refit and mask.any():
-        return data.on(mask).l2_planes()
-    if data.kernel is not None:
-        return planes
-    return [replace(plane, weights=plane.weights[mask]) for plane in planes]
-
-
-def counted_work(programs):
-    """Of several programs together."""
-    return {kind: sum(p.counts[kind] for p in programs) for kind in programs[0].counts}

@@ -326,7 +326,7 @@ PLANES = "(np.eye(2), 3 + np.eye(2), (1, 1), (1, 1))\n    return 2 * x"
         ("from fsnotes.literal import *", f"l1_twin_svm{PLANES}", ["l1_twin_svm"]),
         ("from fsnotes.literal import *", "rfs\n    return 2 * x", ["rfs"]),
         ("from fsnotes import *", "SMPM\n    return 2 * x", ["SMPM"]),
-        ("from fsnotes.twin.planes import l2_plane", "l2_plane\n    return 2 * x", ["l2_plane"]),
+        ("from fsnotes.solvers.planes import l2_plane", "l2_plane\n    return 2 * x", ["l2_plane"]),
         (
             "import fsnotes.literal as papers",
             f"getattr(papers, 'l1_' + 'twin_svm'){PLANES}",

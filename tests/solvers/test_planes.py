@@ -1,4 +1,6 @@
-"""The linear program of one plane: its value, its proof, and what it costs to change it."""
+"""One plane by either problem: its value, its proof, and what it costs to change."""
+
+import dataclasses
 
 import numpy as np
 import pytest
@@ -8,14 +10,15 @@ from scipy.optimize import linprog
 
 from fsnotes import load, make_wide
 from fsnotes.errors import SubproblemError
-from fsnotes.solvers import highs
-from fsnotes.solvers.planes import Plane, PlaneProgram, plane_loss, remedy
+from fsnotes.solvers.highs import DualModel
+from fsnotes.solvers.margin import SoftMargin
+from fsnotes.solvers.planes import Plane, PlaneProgram, flat_plane, l2_plane, plane_loss
 
 SHAPES = [(7, 9, 3), (4, 15, 6), (12, 5, 1), (5, 6, 40), (3, 3, 80)]
 
 
 def draw(seed, m1=7, m2=9, n=4):
-    """Rows near by and far off, their prices, and costs of weights."""
+    """Samples near by and far off, their penalties, and costs of weights."""
     rng = np.random.default_rng(seed)
     near, far = rng.standard_normal((m1, n)), rng.standard_normal((m2, n)) + rng.uniform(-1, 1, n)
     fit, hinge = (10 ** rng.uniform(-1, 1) * rng.uniform(0.5, 2, m) for m in (m1, m2))
@@ -63,9 +66,7 @@ def proves(program, multipliers, costs):
     near, far, fit, hinge = program.near, program.far, program.fit, program.hinge
     alpha, beta = multipliers[: len(fit)], multipliers[len(fit) :]
     size = 1e-13 * (1 + abs(multipliers).sum())
-    assert (
-        abs(near.T @ alpha + far.T @ beta) <= costs + size * (1 + abs(program.rows).max())
-    ).all()
+    assert (abs(near.T @ alpha + far.T @ beta) <= costs + size * (1 + abs(program.XT).max())).all()
     assert abs(alpha.sum() + beta.sum()) <= size
     assert (abs(alpha) <= fit * (1 + 1e-12)).all()
     assert (beta >= 0).all() and (beta <= hinge * (1 + 1e-12)).all()
@@ -157,11 +158,13 @@ def test_without_weights_an_offset_of_0_or_of_minus_1_is_best():
         near, far, fit, hinge, _ = draw(seed)
         program = PlaneProgram(near, far, fit, hinge)
         nothing = np.zeros(4)
-        assert np.isclose(program.flat(), min(program.loss(nothing, b) for b in (0, -1)))
-        assert np.isclose(program.flat(), program.loss(nothing, program.best_offset(nothing)))
-        assert np.isclose(program.flat(), by_primal(near, far, fit, hinge, np.full(4, np.inf)))
+        flat = flat_plane(4, fit, hinge)
+        assert np.isclose(flat.value, program.loss(nothing, flat.offset))
+        assert np.isclose(flat.value, min(program.loss(nothing, b) for b in (0, -1)))
+        assert np.isclose(flat.value, program.loss(nothing, program.best_offset(nothing)))
+        assert np.isclose(flat.value, by_primal(near, far, fit, hinge, np.full(4, np.inf)))
         empty = PlaneProgram(near[:, :0], far[:, :0], fit, hinge).solve(np.zeros(0))
-        assert np.isclose(program.flat(), empty.value) and empty.duality_gap <= 1e-12
+        assert np.isclose(flat.value, empty.value) and empty.duality_gap <= 1e-12
 
 
 def test_equal_means_make_it_flat():
@@ -229,7 +232,7 @@ def test_any_small_program(problem, lazy):
 def test_bounds_hold_for_whatever_multipliers(problem, numbers):
     *rest, costs = problem
     program = PlaneProgram(*rest)
-    multipliers, bound = program.feasible(np.array(numbers)[: len(program.caps)], costs)
+    multipliers, bound = program.feasible(np.array(numbers)[: len(program.upper)], costs)
     assert np.isclose(proves(program, multipliers, costs), bound, rtol=1e-9, atol=1e-12)
     assert bound <= program.solve(costs).value * (1 + 1e-9)
 
@@ -320,78 +323,105 @@ def test_real_data_are_proven():
             assert plane.duality_gap <= 1e-7
 
 
+# ---------------------------------------------------------------- least squares
+
+
+def dual_of_squares(near, far, fit, multipliers):
+    """The bound of multipliers of (2), by a dual in other coordinates."""
+    F, H = (np.column_stack([part, np.ones(len(part))]) for part in (near, far))
+    quadratic = np.diag(np.append(np.full(near.shape[1], 0.5), 1)) + (F.T * fit) @ F
+    pull = H.T @ multipliers
+    return multipliers.sum() - pull @ np.linalg.solve(quadratic, pull) / 4
+
+
+@pytest.mark.parametrize("c_fit", [1e-6, 1e-2, 1, 1e3, 1e6])
+@pytest.mark.parametrize("c_hinge", [1e-6, 1e-2, 1, 1e3, 1e6])
+def test_planes_of_least_squares_are_proven(c_fit, c_hinge):
+    for seed in range(6):
+        near, far, *_ = draw(seed, 20, 15, [3, 8, 60][seed % 3])
+        fit, hinge = c_fit * np.linspace(1, 2, 20), c_hinge * np.linspace(2, 1, 15)
+        plane = l2_plane(near, far, fit, hinge)
+        w, b = plane.weights, plane.offset
+        value = w @ w / 2 + b**2 + fit @ (near @ w + b) ** 2
+        value += hinge @ np.maximum(0, 1 + far @ w + b)
+        assert np.isclose(plane.value, value, rtol=1e-7)
+        alpha, beta = np.split(plane.multipliers, [20])
+        assert not alpha.any() and (beta >= 0).all() and (beta <= hinge).all()
+        bound = dual_of_squares(near, far, fit, beta)
+        assert plane.duality_gap <= 1e-6 and value - bound <= 2e-6 * value
+        assert plane.bound <= bound + 1e-6 * value
+
+
 # ---------------------------------------------------------------- what fails
 
 
-def test_an_answer_that_is_not_verified_is_none(monkeypatch):
-    near, far, fit, hinge_, costs = draw(1)
-    true = highs.DualModel.duals
-    monkeypatch.setattr(highs.DualModel, "duals", lambda model: 0.9 * true(model))
+@pytest.mark.parametrize(
+    "kind, name, factor",
+    [(DualModel, "duals", 0.9), (DualModel, "columns", 1.1), (SoftMargin, "solve", 0.9)],
+)
+def test_a_plane_that_is_not_verified_is_refused(monkeypatch, kind, name, factor):
+    """Weights that are not the best, or multipliers that prove nothing."""
+    near, far, fit, hinge, costs = draw(1)
+    true = getattr(kind, name)
+
+    def wrong(*args):
+        found = true(*args)
+        if kind is DualModel:
+            return factor * found
+        return dataclasses.replace(found, multipliers=factor * found.multipliers)
+
+    monkeypatch.setattr(kind, name, wrong)
     with pytest.raises(SubproblemError, match=r"duality gap .* more than 1e-06.*c_fit.*scale=True"):
-        PlaneProgram(near, far, 10 * fit, 10 * hinge_).solve(costs)
+        if kind is DualModel:
+            PlaneProgram(near, far, 10 * fit, 10 * hinge).solve(costs)
+        else:
+            l2_plane(near, far, fit, hinge)
 
 
-def test_multipliers_that_are_wrong_prove_nothing(monkeypatch):
-    near, far, fit, hinge_, costs = draw(1)
-    true = highs.DualModel.columns
-    monkeypatch.setattr(highs.DualModel, "columns", lambda model: 1.1 * true(model))
-    with pytest.raises(SubproblemError, match="duality gap"):
-        PlaneProgram(near, far, 10 * fit, 10 * hinge_).solve(costs)
+@pytest.mark.parametrize("failures", [0, 1, 2, 3])
+def test_a_solver_that_has_lost_its_way_begins_again(monkeypatch, failures):
+    """Multipliers prove nothing until the solver has begun again with other options so often."""
+    near, far, fit, hinge, costs = draw(1)
+    known = PlaneProgram(near, far, fit, hinge).value(costs)
+    ways = []
+    true_run, true_columns = DualModel.run, DualModel.columns
+
+    def run(model):
+        names = ("simplex_strategy", "simplex_scale_strategy")
+        way = [model.highs.getOptionValue(name)[1] for name in names]
+        ways.extend([way] * (way != [1, 0]))
+        return true_run(model)
+
+    def columns(model):
+        return true_columns(model) * (2 if len(ways) < failures else 1)
+
+    monkeypatch.setattr(DualModel, "run", run)
+    monkeypatch.setattr(DualModel, "columns", columns)
+    program = PlaneProgram(near, far, fit, hinge)
+    if failures == 3:
+        with pytest.raises(SubproblemError, match="duality gap"):
+            program.solve(costs)
+    else:
+        assert np.isclose(program.solve(costs).value, known, rtol=1e-9)
+    assert ways == [[4, 0], [1, 2]][:failures]
+    run(program.model)
+    assert len(ways) == min(failures, 2)  # the usual options are back
+    # a value whose status is no success is verified
+    monkeypatch.setattr(DualModel, "run", lambda model: (true_run(model), "Unknown")[1])
+    monkeypatch.setattr(DualModel, "columns", true_columns)
+    assert np.isclose(PlaneProgram(near, far, fit, hinge).value(costs), known, rtol=1e-9)
 
 
-def test_numbers_beyond_the_solver_are_refused_by_name():
+def test_numbers_beyond_the_solvers_are_refused_by_name():
     near, far, fit, hinge, costs = draw(1)
     with pytest.raises(SubproblemError, match="scale=True if it is False"):
         PlaneProgram(near * 1e100, far, fit, hinge).solve(costs)
-
-
-def test_remedies():
-    assert remedy(np.array([1.0, 1e7])) == "pass a smaller c_fit, c_hinge or sample_weight"
-    assert "scale=True" in remedy(np.array([1.0]))
+    with pytest.raises(SubproblemError, match="up to 1.*; pass a smaller .* or sample_weight"):
+        PlaneProgram(near * 1e100, far, fit * 1e12, hinge).solve(costs)
+    with np.errstate(all="ignore"), pytest.raises(SubproblemError, match="overflow.*scale=True"):
+        l2_plane(near * 1e155, far, fit, hinge)
 
 
 def test_a_value_of_zero_has_no_gap():
-    assert Plane(np.zeros(1), 0.0, 0.0, 0.0, np.zeros(2)).duality_gap == 0
-    assert Plane(np.zeros(1), 0.0, 2.0, 1.5, np.zeros(2)).duality_gap == 0.25
-    assert Plane(np.zeros(1), 0.0, 2.0, 2.1, np.zeros(2)).duality_gap == 0
-
-
-def test_a_solver_that_has_lost_its_way_begins_again(monkeypatch):
-    """Once with a status that is no success, and once with multipliers that prove nothing."""
-    near, far, fit, hinge_, costs = draw(1)
-    known = PlaneProgram(near, far, fit, hinge_).solve(costs).value
-    for name, wrong in (("run", lambda true: "Unknown"), ("columns", lambda true: 2 * true)):
-        true, calls = getattr(highs.DualModel, name), []
-
-        def once(model, true=true, calls=calls, wrong=wrong):
-            calls.append(true(model))
-            return wrong(calls[0]) if len(calls) == 1 else calls[-1]
-
-        with monkeypatch.context() as patch:
-            patch.setattr(highs.DualModel, name, once)
-            found = PlaneProgram(near, far, fit, hinge_).solve(costs)
-        assert len(calls) == 2 and np.isclose(found.value, known, rtol=1e-9)
-
-
-@pytest.mark.parametrize("failures", [1, 2, 3, 4])
-def test_the_solver_tries_other_ways(monkeypatch, failures):
-    near, far, fit, hinge_, costs = draw(1)
-    program = PlaneProgram(near, far, fit, hinge_)
-    known, true, tried = program.solve(costs).value, highs.DualModel.run, []
-
-    def lost(model):
-        tried.append(model.highs.getOptionValue("simplex_strategy")[1])
-        return "Unknown" if len(tried) <= failures else true(model)
-
-    monkeypatch.setattr(highs.DualModel, "run", lost)
-    again = PlaneProgram(near, far, fit, hinge_)
-    assert np.isclose(again.solve(costs).value, known, rtol=1e-9)
-    assert len(tried) == failures + 1 and (4 in tried) == (failures > 1)
-    assert again.model.highs.getOptionValue("simplex_strategy")[1] == 1
-
-
-def test_a_solver_that_never_finds_its_way_is_refused(monkeypatch):
-    near, far, fit, hinge_, costs = draw(1)
-    monkeypatch.setattr(highs.DualModel, "run", lambda model: "Unknown")
-    with pytest.raises(SubproblemError, match="duality gap"):
-        PlaneProgram(near, far, fit, hinge_).solve(costs)
+    for value, bound, gap in [(0.0, 0.0, 0), (2.0, 1.5, 0.25), (2.0, 2.1, 0)]:
+        assert Plane(np.zeros(1), 0.0, value, bound, np.zeros(2)).duality_gap == gap

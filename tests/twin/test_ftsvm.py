@@ -6,13 +6,12 @@ import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-from conftest import BAD_DATA, GOOD, LABELS, quiet, units
+from conftest import GOOD, LABELS, quiet, units
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -30,14 +29,15 @@ from fsnotes.core.mm import majorize_minimize
 from fsnotes.core.surrogates import Exponential
 from fsnotes.errors import SelectionWarning
 from fsnotes.solvers.planes import PlaneProgram
-from fsnotes.twin import ftsvm as twin_select
-from fsnotes.twin.masks import KernelProblem, LinearProblem, Surrogate
+from fsnotes.twin.objective import ConcaveObjective as Surrogate
+from fsnotes.twin.objective import LinearObjective as LinearProblem
+from fsnotes.twin.objective import objective_of
 
 SIGMAS = [0.003, 0.03, 0.3]
 
 
 def draw(seed, m0=13, m1=11, n=5):
-    """Rows, labels, pairs of prices in the order of the classes, a price of features, a balance."""
+    """Samples, labels, pairs of penalties in the order of the classes, sigma, a balance."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((m0 + m1, n)) + rng.uniform(-1, 1, n)
     y = rng.permutation(np.repeat([0, 1], [m0, m1]))
@@ -96,8 +96,8 @@ class Values:
             if sigma * kept.sum() + value >= best * (1 - 1e-10):
                 continue
             best = min(best, sigma * np.count_nonzero(sizes) + value)
-            free = free & (sizes > 0)
-            if free.any():
+            # a feature without a weight may get one where others are left out
+            if (sizes[free] > 0).any():
                 j = np.argmax(np.where(free, sizes, 0))
                 rest, more = free.copy(), kept.copy()
                 rest[j], more[j] = False, True
@@ -265,33 +265,6 @@ def test_every_objective_is_that_of_the_mask(init, search):
     assert moves > 2
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
-@pytest.mark.parametrize("search", ["flip", "greedy"])
-def test_every_objective_with_a_kernel_is_that_of_the_mask(kernel, search):
-    moves = 0
-    for seed in range(6):
-        X, y, c_fit, c_hinge, _, balance = draw(seed)
-        machine = FTSVM(
-            c_fit=c_fit,
-            c_hinge=c_hinge,
-            sigma=SIGMAS[seed % 3],
-            balance=balance,
-            search=search,
-            kernel=kernel,
-            refit=False,
-        )
-        quiet(machine, X, y)
-        values = of_machine(machine, X, y)
-        for mask, found in replayed(machine, np.ones(5, dtype=bool)):
-            own = machine.sigma_ * mask.sum() + values(mask)[0]
-            assert np.isclose(found, own, rtol=1e-7)
-            moves += 1
-        own = machine.sigma_ * machine.n_selected_ + values(machine.support_)[0]
-        assert np.isclose(machine.objective_, own, rtol=1e-7)
-        falls(machine.result_.steps)
-    assert moves > (2 if search == "flip" else 0)
-
-
 def test_without_a_price_it_is_the_l1_twin_machine():
     for seed in range(12):
         X, y = make_instance(seed)
@@ -350,6 +323,29 @@ def test_refit_is_the_twin_machine_on_the_support():
     )
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+@pytest.mark.parametrize("search", ["flip", "greedy"])
+def test_with_a_kernel_objectives_are_those_of_masks_and_no_flip_improves(kernel, search):
+    moves = kept = 0
+    for seed in range(8):
+        X, y, options = options_of(seed)
+        options["sigma"] = SIGMAS[seed % 3]
+        machine = quiet(FTSVM(search=search, kernel=kernel, refit=False, **options), X, y)
+        values = of_machine(machine, X, y)
+        for mask, found in replayed(machine, np.ones(5, dtype=bool)):
+            own = machine.sigma_ * mask.sum() + values(mask)[0]
+            assert np.isclose(found, own, rtol=1e-7)
+            moves += 1
+        own = machine.sigma_ * machine.n_selected_ + values(machine.support_)[0]
+        assert np.isclose(machine.objective_, own, rtol=1e-7)
+        falls(machine.result_.steps)
+        kept += machine.n_selected_
+        if search == "flip":
+            flips, _ = single_flips(machine, X, y)
+            assert (flips >= machine.objective_ - 1.01e-6 * values.nothing).all()
+    assert kept > 4 and moves > (2 if search == "flip" else 0)
+
+
 # ---------------------------------------------------------------- where it ends
 
 
@@ -363,38 +359,20 @@ def single_flips(machine, X, y):
     return np.array(found), values
 
 
+@pytest.mark.parametrize("tol", [0, 1e-12, 1e-6, 0.1])
 @pytest.mark.parametrize("init", ["all", "score", "weights", "mm"])
-def test_no_single_flip_improves(init):
-    for seed in range(20):
+def test_no_single_flip_improves(init, tol):
+    for seed in range(20 if tol == 1e-6 else 4):
         X, y = make_instance(seed)
-        machine = quiet(FTSVM(sigma=SIGMAS[seed % 3], init=init, refit=False), X, y)
-        flips, values = single_flips(machine, X, y)
-        assert (flips >= machine.objective_ - 1.01e-6 * values.nothing).all()
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_no_single_flip_improves_with_a_kernel(kernel):
-    kept = 0
-    for seed in range(10):
-        X, y, c_fit, c_hinge, _, balance = draw(seed)
-        machine = FTSVM(
-            c_fit=c_fit,
-            c_hinge=c_hinge,
-            sigma=SIGMAS[seed % 3],
-            balance=balance,
-            kernel=kernel,
-            refit=False,
-        )
-        quiet(machine, X, y)
-        flips, values = single_flips(machine, X, y)
-        assert (flips >= machine.objective_ - 1.01e-6 * values.nothing).all()
-        kept += machine.n_selected_
-    assert kept > 5
+        machine = FTSVM(sigma=SIGMAS[seed % 3], init=init, tol=tol, refit=False)
+        flips, values = single_flips(quiet(machine, X, y), X, y)
+        assert (flips >= machine.objective_ - (tol + 1e-8) * values.nothing).all()
+        assert machine.result_.status == "converged"
 
 
 def test_a_flip_that_is_ruled_out_would_be_seen(monkeypatch):
     """The same test, with bounds that promise too much, fails."""
-    monkeypatch.setattr(LinearProblem, "most_gained", lambda problem, state: np.zeros(problem.n))
+    monkeypatch.setattr(LinearProblem, "largest_gains", lambda problem, state: np.zeros(problem.n))
     monkeypatch.setattr(LinearProblem, "order", lambda problem, state: list(range(problem.n)))
     worse = 0
     for seed in range(20):
@@ -428,7 +406,7 @@ def test_near_the_optimum_on_the_fixed_instances():
 # ---------------------------------------------------------------- exact
 
 
-def test_the_mixed_integer_program_is_enumeration():
+def test_branch_and_bound_is_enumeration():
     better = 0
     for seed in range(20):
         X, y, c_fit, c_hinge, sigma, balance = draw(seed, n=6)
@@ -486,14 +464,13 @@ def test_no_answer_beats_the_enumeration_as_printed():
             assert np.allclose(machine.coef_[k], w, atol=1e-6)
 
 
-def problem_of(machine, X, y):
-    """The problem of masks of a machine, as it is solved in a fit."""
+def objective_for(machine, X, y):
+    """The objective (21) of a machine, as it is made in a fit."""
     machine._check_parameters()
     data = machine._twin_data(machine._check_data(X, y, None))
     shares = np.array([1 - machine.balance, machine.balance])
-    kind = LinearProblem if machine.kernel is None else KernelProblem
-    nothing = shares @ [data.featureless.flat(k).value for k in (0, 1)]
-    return kind(data, machine.sigma * nothing, shares)
+    nothing = shares @ [p.value for p in data.problem.flat_planes()]
+    return objective_of(data, machine.sigma * nothing, shares)
 
 
 @pytest.mark.parametrize("c", [1e-5, 0.1, 1e4])
@@ -513,74 +490,21 @@ def test_its_bound_holds_for_prices_of_every_size(c):
     assert kept
 
 
-def test_no_better_plane_has_a_weight_beyond_the_largest(monkeypatch):
-    """What weights are allowed to be in the program, against the optimum and every better mask."""
-    seen, true = [], twin_select.largest_weights
-
-    def recorded(*args):
-        seen.append(true(*args))
-        return seen[-1]
-
-    monkeypatch.setattr(twin_select, "largest_weights", recorded)
-    checked = near = 0
-    for seed in range(15):
-        X, y, c_fit, c_hinge, _, balance = draw(seed)
-        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.03, balance=balance, scale=False)
-        problem = problem_of(machine, X, y)
-        at_hand = problem.solve(np.arange(5) < 2)  # anything but the best
-        seen.clear()
-        twin_select.mixed_integer(problem, at_hand, 10)
-        if not seen:
-            continue
-        values = Values(X, y, c_fit, c_hinge, balance)
-        known = min(at_hand.value, values.nothing)
-        for mask in map(np.array, itertools.product((False, True), repeat=5)):
-            planes = [p.solve(np.ones(mask.sum())) for p in values.programs(rows_of(X, mask))]
-            value = problem.sigma * mask.sum() + values.shares @ [p.value for p in planes]
-            if mask.any() and value < known:
-                for plane, largest in zip(planes, seen, strict=True):
-                    assert (abs(plane.weights) <= largest[mask]).all()
-                    near += (abs(plane.weights) > 0.3 * largest[mask]).any()
-                    checked += 1
-    assert checked > 50 and near > 20
-
-
-def test_largest_weights_are_those_of_the_best_planes_but_one(monkeypatch):
-    """At a budget that is the least value the plane has the weights of the best; without time to
-    look, its norm is all that is known."""
-    for seed in range(10):
-        X, y, c_fit, c_hinge, *_ = draw(seed)
-        near, far = X[y == 1], X[y == 0]
-        fit, hinge = np.full(len(near), c_fit[0]), np.full(len(far), c_hinge[0])
-        plane = PlaneProgram(near, far, fit, hinge).solve(np.ones(5))
-        part = twin_select.plane_constraints(near, far, fit, hinge)
-        found = twin_select.largest_weights(part, plane.value, np.inf)
-        assert np.allclose(found, 1.01 * abs(plane.weights), rtol=1e-3, atol=1e-3)
-        wider = twin_select.largest_weights(part, 1.1 * plane.value, np.inf)
-        assert (wider >= found).all() and (wider > found + 1e-3).any()
-        assert (wider <= 1.1 * plane.value).all()
-        unknown = twin_select.largest_weights(part, plane.value, 0.0)
-        assert (unknown == plane.value).all()
-
-
 def test_a_short_time_leaves_a_bound_and_a_warning():
     X, y = make_wide(60, 60, seed=1)
-    with pytest.warns(
-        ConvergenceWarning, match=r"after 0\.01 seconds .* at most .*% above the least"
-    ):
-        machine = FTSVM(exact=True, time_limit=0.01).fit(X, y)
-    with pytest.warns(ConvergenceWarning, match="raise time_limit"):
-        longer = FTSVM(exact=True, time_limit=3).fit(X, y)
-    assert 0 < machine.bound_ <= longer.objective_ and longer.bound_ <= longer.objective_
-    assert f"proven to be at least {machine.bound_:.6g}" in machine.summary()
+    options = {"sigma": 0.03, "c_fit": 1, "c_hinge": 1}
+    words = r"after 0\.01 seconds .* at most .*% above the least; raise time_limit"
+    with pytest.warns(ConvergenceWarning, match=words):
+        machine = FTSVM(exact=True, time_limit=0.01, **options).fit(X, y)
+    found = FTSVM(**options).fit(X, y)
+    assert 0 < machine.bound_ < machine.objective_ <= found.objective_
+    # an easier problem of as many features is proven, in which the search has missed the best set
+    proven = FTSVM(exact=True, sigma=0.01).fit(X, y)
+    assert np.isclose(proven.bound_, proven.objective_, rtol=1e-6)
 
 
-def test_what_is_proven_from_the_start_needs_no_program(monkeypatch):
-    def unwanted(*args, **more):
-        raise AssertionError
-
+def test_nothing_to_select_is_proven_at_once():
     X, y = make_instance(0)
-    monkeypatch.setattr(twin_select, "milp", unwanted)
     for sigma in (0, 1.5, 1e9):
         machine = quiet(FTSVM(exact=True, sigma=sigma), X, y)
         assert np.isclose(machine.bound_, machine.objective_, rtol=1e-6)
@@ -602,14 +526,14 @@ def test_no_flip_gains_more_than_its_bound():
     for seed in range(20):
         X, y, c_fit, c_hinge, _, balance = draw(seed, n=7)
         machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.01, balance=balance, scale=False)
-        problem = problem_of(machine, X, y)
+        problem = objective_for(machine, X, y)
         values = Values(X, y, c_fit, c_hinge, balance)
         rng = np.random.default_rng(seed)
         for _ in range(5):
             mask = rng.random(7) < 0.5
             state = problem.solve(mask)
             assert np.isclose(state.value, problem.sigma * mask.sum() + values(mask)[0], rtol=1e-8)
-            hopes = problem.most_gained(state)
+            hopes = problem.largest_gains(state)
             for j in np.flatnonzero(~mask):
                 gained = values(mask)[0] - values(mask | (np.arange(7) == j))[0]
                 assert gained <= hopes[j] + 1e-8 * values.nothing
@@ -617,75 +541,35 @@ def test_no_flip_gains_more_than_its_bound():
     assert tight > 20
 
 
-def test_flips_are_found_if_and_only_if_they_gain():
+@pytest.mark.parametrize("kernel, n, steps", [(None, 6, 12), ("rbf", 4, 4), ("poly", 4, 4)])
+def test_flips_are_found_if_and_only_if_they_gain(kernel, n, steps):
     """Along a random walk, in which features come back, against values solved from scratch."""
     found = 0
-    for seed in range(15):
-        X, y, c_fit, c_hinge, _, balance = draw(seed, n=6)
+    for seed in range(15 if kernel is None else 5):
+        X, y, c_fit, c_hinge, _, balance = draw(seed, n=n)
+        options = {"c_fit": c_fit, "c_hinge": c_hinge, "balance": balance, "kernel": kernel}
         sigma = [0.003, 0.02, 0.1][seed % 3]
-        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=sigma, balance=balance, scale=False)
-        problem, values = problem_of(machine, X, y), Values(X, y, c_fit, c_hinge, balance)
+        objective = objective_for(FTSVM(sigma=sigma, gamma=0.3, scale=False, **options), X, y)
+        values = Values(X, y, c_fit, c_hinge, balance, kernel, 0.3)
+        little = 1e-7 * values.nothing
         rng = np.random.default_rng(seed)
-        state = problem.solve(np.ones(6, dtype=bool))
-        for _ in range(12):
-            for j in rng.permutation(6):
-                mask = state.mask.copy()
-                mask[j] = not mask[j]
-                after = problem.sigma * mask.sum() + values(mask)[0]
+        state = objective.solve(np.ones(n, dtype=bool))
+        for _ in range(steps):
+            for j in rng.permutation(n).tolist():
+                mask = state.mask ^ (np.arange(n) == j)
+                after = objective.sigma * mask.sum() + values(mask)[0]
                 gain = state.value - after
-                if abs(gain) < 1e-7 * values.nothing:
-                    continue
-                new = problem.flipped(state, int(j), 0.0)
-                assert (new is not None) == (gain > 0)
-                if new is not None:
-                    assert np.array_equal(new.mask, mask) and np.isclose(
-                        new.value, after, rtol=1e-8
-                    )
-                    found += 1
-                # what is dear stays out, whatever is asked
-                assert problem.flipped(state, int(j), gain + 1e-6 * values.nothing) is None
+                # what is expensive stays out, and what gains is found, however little is asked
+                assert objective.try_switch(state, j, gain + little) is None
+                new = objective.try_switch(state, j, gain - little)
+                assert np.array_equal(new.mask, mask) and np.isclose(new.value, after, rtol=1e-7)
+                if abs(gain) > little:
+                    assert (objective.try_switch(state, j, 0.0) is not None) == (gain > 0)
+                    found += gain > 0
             mask = state.mask.copy()
-            mask[rng.integers(6, size=2)] ^= True
-            state = problem.solve(mask)
-    assert found > 30
-
-
-def test_a_feature_comes_back_for_a_price_below_its_gain():
-    found = 0
-    for seed in range(20):
-        X, y, c_fit, c_hinge, _, balance = draw(seed, n=4)
-        X[:, 0] += 2 * y
-        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, balance=balance, scale=False)
-        problem, values = problem_of(machine, X, y), Values(X, y, c_fit, c_hinge, balance)
-        mask = np.arange(4) > 1
-        for j in (0, 1):
-            gain = values(mask)[0] - values(mask | (np.arange(4) == j))[0]
-            if gain < 0.02 * values.nothing:
-                continue
-            for part in (0.99, 1.01):
-                problem.sigma = part * gain
-                new = problem.flipped(problem.solve(mask), j, 0.0)
-                assert (new is not None) == (part < 1)
-            found += 1
+            mask[rng.integers(n, size=2)] ^= True
+            state = objective.solve(mask)
     assert found > 10
-
-
-def test_values_without_a_feature_are_bounds():
-    for seed in range(10):
-        X, y, c_fit, c_hinge, _, balance = draw(seed, n=6)
-        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.1, balance=balance, scale=False)
-        problem, values = problem_of(machine, X, y), Values(X, y, c_fit, c_hinge, balance)
-        state = problem.solve(np.ones(6, dtype=bool))
-        for turn in range(30):
-            j = int(np.random.default_rng([seed, turn]).integers(6))
-            state = problem.flipped(state, j, 0.0) or state
-            for i in np.flatnonzero(state.mask):
-                without = state.mask & (np.arange(6) != i)
-                rows = rows_of(X, without)
-                for k, program in enumerate(values.programs(rows)):
-                    if without.any() and not (state.mask & ~problem.tried).any():
-                        least = program.value(np.ones(without.sum()))
-                        assert problem.without[k, i] <= least * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])
@@ -694,74 +578,46 @@ def test_losses_after_a_flip_are_those_of_the_planes_as_they_are(kernel):
         X, y, *_ = draw(seed)
         options = {"c_fit": (5.0, 3.0), "c_hinge": (4.0, 5.0), "kernel": kernel, "gamma": 0.2}
         machine = FTSVM(sigma=0.1, scale=False, **options)
-        problem, mask = problem_of(machine, X, y), np.arange(5) != seed % 5
+        problem, mask = objective_for(machine, X, y), np.arange(5) != seed % 5
         mask[(seed + 2) % 5] = False
         state = problem.solve(mask)
         twin = quiet(L1TwinSVM(refit=False, scale=False, **options), np.where(mask, X, 0), y)
-        losses = functools.partial(lost, twin, X, y, mask, problem.shares)
-        now = problem.sigma * 3 + losses(mask)
-        assert np.isclose(problem.loss_now(state), now, rtol=1e-7)
-        after = problem.after_switching(state)
+        losses = functools.partial(lost, twin, X, y, mask, problem.balance)
+        now = losses(mask)
+        assert np.isclose(problem.fixed_loss(state), problem.sigma * 3 + now, rtol=1e-7)
+        after = problem.losses_of_switches(state)
         for j in range(5):
             other = mask ^ (np.arange(5) == j)
             expected = problem.sigma * other.sum() + losses(other)
             assert np.isclose(after[j], expected, rtol=1e-6)
+        after_alone = after - problem.sigma * np.where(mask, 2, 4)
+        ranked = rank_features(X, y, support=mask, scale=False, **options).scores
+        assert np.allclose(
+            ranked, np.where(mask, after_alone - now, now - after_alone), rtol=1e-6, atol=1e-7
+        )
         order = problem.order(state)
         assert sorted(order) == list(range(5))
         if kernel is None:
             on, off = order[:3], order[3:]
             assert mask[on].all() and not mask[off].any()
             assert (np.diff((after - problem.sizes(state))[on]) >= 0).all()
-            assert (np.diff(problem.most_gained(state)[off]) <= 0).all()
+            assert (np.diff(problem.largest_gains(state)[off]) <= 0).all()
         else:
             assert (np.diff(after[order]) >= 0).all()
-
-
-def test_flips_with_a_kernel_are_found_if_and_only_if_they_gain():
-    found = 0
-    for seed in range(6):
-        X, y, c_fit, c_hinge, _, balance = draw(seed, 9, 8, 4)
-        for kernel in ("rbf", "poly"):
-            machine = FTSVM(
-                c_fit=c_fit,
-                c_hinge=c_hinge,
-                sigma=0.02,
-                balance=balance,
-                kernel=kernel,
-                gamma=0.3,
-                scale=False,
-            )
-            problem = problem_of(machine, X, y)
-            values = Values(X, y, c_fit, c_hinge, balance, kernel, 0.3)
-            rng = np.random.default_rng(seed)
-            for mask in rng.random((6, 4)) < 0.5:
-                state = problem.solve(mask)
-                for j in range(4):
-                    other = mask ^ (np.arange(4) == j)
-                    after = problem.sigma * other.sum() + values(other)[0]
-                    if abs(state.value - after) < 1e-7 * values.nothing:
-                        continue
-                    new = problem.flipped(state, j, 0.0)
-                    assert (new is not None) == (after < state.value)
-                    if new is not None:
-                        assert np.isclose(new.value, after, rtol=1e-7)
-                        found += 1
-    assert found > 30
 
 
 def test_squared_distances_do_not_drift():
     X, y, c_fit, c_hinge, _, balance = draw(0)
     X[:, 0] *= 1e4  # of which nothing may be left once it is switched off
     machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, kernel="rbf", gamma=0.2, scale=False)
-    problem = problem_of(machine, X, y)
+    kernel = objective_for(machine, X, y).kernel
     mask = np.ones(5, dtype=bool)
-    distances, values = problem.values(mask)
+    distances, values = kernel.on(mask)
     rng = np.random.default_rng(0)
     for j in [0, *rng.integers(1, 5, 60)]:
-        distances, values = problem.switched(mask, j, distances)
+        distances, values = kernel.switch(distances, mask, j)
         mask[j] = not mask[j]
-    _, fresh = problem.values(mask)
-    assert np.allclose(values, fresh, atol=1e-6)
+    assert np.allclose(values, kernel.on(mask)[1], atol=1e-6)
 
 
 def test_the_loop_of_the_start_descends_what_it_should():
@@ -769,7 +625,7 @@ def test_the_loop_of_the_start_descends_what_it_should():
     for seed in range(10):
         X, y, c_fit, c_hinge, _, balance = draw(seed, n=7)
         machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.05, balance=balance, scale=False)
-        problem, stand_in = problem_of(machine, X, y), Exponential(3.0)
+        problem, stand_in = objective_for(machine, X, y), Exponential(3.0)
         loop = Surrogate(problem, stand_in)
         planes = problem.solve(np.ones(7, dtype=bool)).planes
         visited = []
@@ -784,7 +640,7 @@ def test_the_loop_of_the_start_descends_what_it_should():
             for k, program in enumerate(Values(X, y, c_fit, c_hinge, balance).programs(X)):
                 offset = program.best_offset(both[k])
                 loss = program.loss(both[k], offset) + abs(both[k]).sum()
-                value += problem.shares[k] * loss
+                value += problem.balance[k] * loss
             value += problem.sigma * (1 - np.exp(-3 * (abs(both[0]) + abs(both[1])))).sum()
             assert np.isclose(step.objective, value, rtol=1e-9)
         # the tangent lies above, and touches
@@ -797,7 +653,7 @@ def test_the_loop_of_the_start_descends_what_it_should():
         kept += np.count_nonzero(weights)
         # what lies above is minimised, with a price of the weights for each plane
         for half, k, share in zip(
-            np.split(loop.minimize(slopes, point), 2), (0, 1), problem.shares, strict=True
+            np.split(loop.minimize(slopes, point), 2), (0, 1), problem.balance, strict=True
         ):
             program = list(Values(X, y, c_fit, c_hinge, balance).programs(X))[k]
             costs = 1 + slopes / share
@@ -890,32 +746,6 @@ def lost(machine, X, y, support, shares, mask):
         near = abs(away[y == k, k])
         total += shares[k] * (machine.c_fit[k] * near.sum() + machine.c_hinge[k] * far.sum())
     return total
-
-
-@pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])
-def test_drops_are_what_losses_rise_by(kernel):
-    for seed in range(6):
-        X, y, c_fit, c_hinge, _, balance = draw(seed)
-        support = np.arange(5) != seed % 5
-        c_fit, c_hinge = (5.0, 3.0), (4.0, 5.0)
-        options = {
-            "c_fit": c_fit,
-            "c_hinge": c_hinge,
-            "kernel": kernel,
-            "gamma": 0.2,
-            "scale": False,
-        }
-        found = rank_features(X, y, support=support, balance=balance, **options).scores
-        machine = L1TwinSVM(refit=False, **options)
-        quiet(machine, np.where(support, X, 0), y)
-        shares = np.array([1 - balance, balance])
-
-        losses = functools.partial(lost, machine, X, y, support, shares)
-        now = losses(support)
-        for j in range(5):
-            flipped = support ^ (np.arange(5) == j)
-            expected = (losses(flipped) - now) * (1 if support[j] else -1)
-            assert np.isclose(found[j], expected, rtol=1e-6, atol=1e-8)
 
 
 def test_weights_are_sizes_in_both_planes():
@@ -1044,70 +874,14 @@ def options_of(seed):
     return X, y, {"c_fit": c_fit, "c_hinge": c_hinge, "sigma": 0.02, "balance": balance}
 
 
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-def test_the_order_of_rows_and_features_does_not_matter(kernel):
-    for seed in range(8):
-        X, y, options = options_of(seed)
-        machine = quiet(FTSVM(kernel=kernel, **options), X, y)
-        rng = np.random.default_rng(seed)
-        rows, columns = rng.permutation(len(y)), rng.permutation(5)
-        other = quiet(FTSVM(kernel=kernel, **options), X[rows][:, columns], y[rows])
-        assert np.array_equal(other.support_, machine.support_[columns])
-        assert np.isclose(other.objective_, machine.objective_, rtol=1e-8)
-        same = quiet(FTSVM(kernel=kernel, **options), X[rows], y[rows])
-        assert np.array_equal(same.plane_values(X), machine.plane_values(X))
-
-
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-def test_classes_may_change_places(kernel):
-    for seed in range(8):
-        X, y, options = options_of(seed)
-        machine = quiet(FTSVM(kernel=kernel, **options), X, y)
-        swapped = {
-            **options,
-            "c_fit": options["c_fit"][::-1],
-            "c_hinge": options["c_hinge"][::-1],
-            "balance": 1 - options["balance"],
-        }
-        other = quiet(FTSVM(kernel=kernel, **swapped), X, 1 - y)
-        assert np.array_equal(other.support_, machine.support_)
-        assert np.isclose(other.objective_, machine.objective_, rtol=1e-9)
-        assert np.allclose(-other.plane_values(X)[:, ::-1], machine.plane_values(X), atol=1e-6)
-        assert np.allclose(-other.decision_function(X), machine.decision_function(X), atol=1e-4)
-
-
 @pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])
-def test_units_and_origin_do_not_matter(kernel):
+def test_without_scaling_the_origin_does_not_matter(kernel):
     for seed in range(6):
         X, y, options = options_of(seed)
-        machine = quiet(FTSVM(kernel=kernel, **options), X, y)
-        factors = np.array([1e-3, 0.2, 1, 7, 1e4])
-        moved = X * factors - 3 * factors
-        other = quiet(FTSVM(kernel=kernel, **options), moved, y)
-        assert np.array_equal(other.support_, machine.support_)
-        assert np.isclose(other.objective_, machine.objective_, rtol=1e-7)
-        assert np.allclose(other.plane_values(moved), machine.plane_values(X), atol=1e-5)
-        lean = [
-            quiet(FTSVM(kernel=kernel, scale=False, refit=False, **options), X + shift, y)
-            for shift in (0, 2)
-        ]
-        assert np.array_equal(lean[0].support_, lean[1].support_)
-        assert np.isclose(lean[0].objective_, lean[1].objective_, rtol=1e-8)
-
-
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-def test_a_row_of_weight_two_is_two_rows(kernel):
-    for seed in range(6):
-        X, y, options = options_of(seed)
-        weights = np.random.default_rng(seed).integers(0, 4, len(y))
-        weights[[np.argmax(y == 0), np.argmax(y == 1)]] = 2
-        weighted = quiet(FTSVM(kernel=kernel, **options), X, y, sample_weight=weights)
-        repeated = FTSVM(kernel=kernel, **options)
-        quiet(repeated, np.repeat(X, weights, axis=0), np.repeat(y, weights))
-        assert np.array_equal(weighted.support_, repeated.support_)
-        assert np.isclose(weighted.objective_, repeated.objective_, rtol=1e-9)
-        assert np.isclose(weighted.sigma_, repeated.sigma_, rtol=1e-12)
-        assert np.allclose(weighted.plane_values(X), repeated.plane_values(X), atol=1e-6)
+        machine = FTSVM(kernel=kernel, scale=False, refit=False, **options)
+        here, there = (quiet(clone(machine), X + shift, y) for shift in (0, 2))
+        assert np.array_equal(here.support_, there.support_)
+        assert np.isclose(here.objective_, there.objective_, rtol=1e-8)
 
 
 def test_what_twice_the_rows_change():
@@ -1129,29 +903,15 @@ def test_what_twice_the_rows_change():
     assert absolute[0].n_selected_ <= absolute[1].n_selected_
 
 
-@pytest.mark.parametrize("labels", [("b", "a"), (True, False), (-1, 1)])
-def test_labels_may_be_anything(labels):
-    X, y, options = options_of(0)
-    first, second = sorted(labels)
-    machine = quiet(FTSVM(**options), X, y)
-    other = quiet(FTSVM(**options), X, np.where(y == 1, second, first))
-    assert np.array_equal(machine.coef_, other.coef_)
-    assert np.array_equal(other.predict(X) == second, machine.predict(X) == 1)
-
-
-def test_frames_names_pickles_and_clones():
+def test_the_summary_names_the_objective_and_the_bound():
     X, y = load("wdbc", return_X_y=True, as_frame=True)
-    machine = clone(FTSVM(sigma=0.03)).fit(X, y)
+    machine = FTSVM(sigma=0.03).fit(X, y)
     back = pickle.loads(pickle.dumps(machine))
-    assert np.array_equal(back.decision_function(X), machine.decision_function(X))
     assert back.moves_ == machine.moves_ and back.summary() == machine.summary()
-    selected = machine.get_feature_names_out()
-    assert all(str(name) in machine.summary() for name in selected)
     assert "objective (21), before a refit: " in machine.summary()
     assert "proven" not in machine.summary()
-    kernel = FTSVM(kernel="rbf", c_fit=1, c_hinge=1).fit(X.iloc[:60], y.iloc[:60])
-    assert np.array_equal(pickle.loads(pickle.dumps(kernel)).predict(X), kernel.predict(X))
-    assert isinstance(machine.set_output(transform="pandas").transform(X), pd.DataFrame)
+    exact = FTSVM(sigma=0.03, exact=True).fit(X.iloc[:, :6], y)
+    assert f"proven to be at least {exact.bound_:.6g}" in exact.summary()
 
 
 def test_a_kernel_sees_the_selected_features_alone():
@@ -1165,26 +925,7 @@ def test_a_kernel_sees_the_selected_features_alone():
             assert machine.gamma_ == 1 / 5
 
 
-def test_kernels_may_be_functions():
-    X, y, options = options_of(3)
-    named = quiet(FTSVM(kernel="rbf", gamma=0.3, **options), X, y)
-    function = FTSVM(kernel=lambda a, b: np.exp(-0.3 * ((a - b) ** 2).sum()), **options)
-    quiet(function, X, y)
-    assert np.array_equal(named.support_, function.support_)
-    assert np.isclose(named.objective_, function.objective_, rtol=1e-7)
-    for kernel in ("linear", "sigmoid", "cosine"):
-        machine = quiet(FTSVM(kernel=kernel, **options), X, y)
-        assert machine.result_.duality_gap <= 1e-7
-
-
 # ---------------------------------------------------------------- parameters and warnings
-
-
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-@pytest.mark.parametrize("data, error, words", BAD_DATA)
-def test_bad_data_are_refused(kernel, data, error, words):
-    with pytest.raises(error, match=words):
-        FTSVM(kernel=kernel).fit(*data)
 
 
 @pytest.mark.parametrize(
@@ -1199,22 +940,9 @@ def test_bad_data_are_refused(kernel, data, error, words):
         (
             {"exact": True, "kernel": "rbf"},
             ValueError,
-            "exact=True is a program in planes.*kernel=None",
+            "exact=True searches for planes.*kernel=None",
         ),
-        ({"init": "none"}, ValueError, 'pass "all", "score", "weights" or "mm"'),
-        ({"search": "best"}, ValueError, 'pass "flip" or "greedy"'),
-        ({"balance": 1}, ValueError, "balance=1; pass a number above 0 and below 1"),
-        ({"balance": 0}, ValueError, "balance=0;.*0 excluded"),
-        ({"sigma": -1}, ValueError, "sigma=-1; pass a number from 0"),
-        ({"sigma": np.inf}, ValueError, "sigma=inf"),
-        ({"sigma_absolute": 1}, TypeError, "sigma_absolute=1; pass True or False"),
-        ({"time_limit": 0}, ValueError, "time_limit=0;.*0 excluded"),
-        ({"n_features": 0}, ValueError, "n_features=0"),
-        ({"n_features": 1.5}, ValueError, "n_features=1.5; pass a whole number"),
-        ({"tol": -1}, ValueError, "tol=-1"),
-        ({"max_iter": 0}, ValueError, "max_iter=0"),
-        ({"progress": "yes"}, TypeError, "progress='yes'"),
-        ({"c_fit": (1, 2, 3)}, ValueError, "c_fit=.*two in the order of classes_"),
+        ({"exact": True, "n_features": 2}, ValueError, "exact=True is about any number.*=2; pass"),
     ],
 )
 def test_parameters_are_checked(options, error, words):
@@ -1234,32 +962,6 @@ def test_one_round_warns(search):
     assert machine.result_.status == "converged" and 2 <= machine.n_iter_ < 10
     # where nothing is left to gain, one round is enough
     assert quiet(FTSVM(max_iter=1, search=search, sigma=0), X, y).n_iter_ == 1
-
-
-@pytest.mark.parametrize("tol", [0, 1e-12, 0.1])
-def test_tolerances(tol):
-    for seed in range(5):
-        X, y = make_instance(seed)
-        for init in ("all", "mm", "score"):
-            machine = quiet(FTSVM(tol=tol, init=init, refit=False), X, y)
-            flips, values = single_flips(machine, X, y)
-            slack = (tol + 1e-8) * values.nothing
-            assert (flips >= machine.objective_ - slack).all()
-            assert machine.result_.status == "converged"
-
-
-def test_progress_is_shown(capsys):
-    X, y = make_instance(0)
-    FTSVM(progress=True).fit(X, y)
-    assert "round 1" in capsys.readouterr().err
-    FTSVM().fit(X, y)
-    assert not capsys.readouterr().err
-
-
-def test_before_a_fit_there_is_nothing():
-    with pytest.raises(NotFittedError):
-        FTSVM().predict(GOOD)
-    assert not hasattr(FTSVM(), "support_")
 
 
 # ---------------------------------------------------------------- degenerate data
@@ -1317,22 +1019,6 @@ def test_columns_that_are_equal_or_constant_are_not_paid_twice():
     assert np.array_equal(first.support_[1:], machine.support_)
 
 
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-def test_few_rows_and_columns(kernel):
-    for X, y in (
-        ([[0.0, 1], [1, 5]], [0, 1]),
-        ([[0.0, 1], [1, 5]] * 2, [0, 1, 1, 0]),
-        ([[0.0], [1], [2], [3]], [0, 0, 1, 1]),
-        (np.full((6, 2), 0.1), [0, 1] * 3),
-    ):
-        for c in (0.1, 10):
-            machine = quiet(FTSVM(c_fit=c, c_hinge=c, kernel=kernel), np.array(X), y)
-            assert np.isfinite(machine.decision_function(X)).all()
-    with pytest.warns(SelectionWarning, match="constant features"):
-        with pytest.warns(SelectionWarning, match="no feature is selected"):
-            FTSVM(kernel=kernel).fit(np.full((6, 2), 0.1), [0, 1] * 3)
-
-
 def test_wide_data():
     X, y = make_wide(60, 800, seed=3)
     machine = FTSVM(c_fit=0.3, c_hinge=0.3, sigma=0.02, refit=False).fit(X, y)
@@ -1343,13 +1029,6 @@ def test_wide_data():
     for j in range(60):
         mask = machine.support_ ^ (np.arange(800) == j)
         assert machine.sigma_ * mask.sum() + values(mask)[0] >= machine.objective_ * (1 - 1e-6)
-
-
-def test_separable_data():
-    X, y = make_instance(0)
-    machine = FTSVM(c_fit=1, c_hinge=1).fit(X + 50 * y[:, None], y)
-    assert machine.score(X + 50 * y[:, None], y) == 1
-    assert 1 <= machine.n_selected_ <= 2
 
 
 numbers = st.integers(-2, 2).map(float)
