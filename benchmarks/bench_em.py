@@ -11,7 +11,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.harness import Comparison
 from fsnotes import AROM, FSV, SVMRanking, ZeroNormSVM, literal, load, make_wide
-from fsnotes.em.refit import Unpenalized
+from fsnotes.em.refit import SupportSearch
 from fsnotes.errors import SelectionWarning
 from fsnotes.solvers.hinge import HingeData
 
@@ -161,8 +161,7 @@ PEERS = {
 def quality(Z, signs, chosen):
     """Number of features plus C times the least sum of hinge losses on them."""
     rows = HingeData(Z, signs, np.ones(len(signs)))
-    weights = Unpenalized(rows).chain().solve(np.sort(chosen))
-    return len(chosen) + C * rows.least_hinge(weights)
+    return len(chosen) + C * SupportSearch(rows, C).fit(np.sort(chosen)).hinge
 
 
 def selectors(name, X, y, size):

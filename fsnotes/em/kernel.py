@@ -13,7 +13,7 @@ from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
-from fsnotes.em.refit import Candidate, Unpenalized
+from fsnotes.em.refit import Candidate, LeastLoss
 from fsnotes.em.zero_norm import ZeroNorm
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
@@ -22,7 +22,6 @@ from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["SparseKernelSVM"]
 
-HARD = 1e8  # price of errors beside which the norm is nothing, where the longest row has 1
 REAL = 1e-13  # part of the largest eigenvalue that is no rounding
 ZERO = 1e-9  # part of the largest weight of the refit that counts as zero
 LARGEST = 1e140  # value of a kernel
@@ -209,7 +208,7 @@ class SparseKernelSVM(BasisClassifier):
         self.n_iter_ = len(run.visited)
         end = run.visited[-1][1]
         gap = run.solver.largest_gap
-        weights, refit_gap = self._refitted(run, gram, end) if self.refit else (end, 0.0)
+        weights, refit_gap = self._refit(run, gram, end) if self.refit else (end, 0.0)
         offset = rows.offset(weights)
         chosen = np.flatnonzero(weights)
         self._warn_of_size(rows, len(chosen), len(weights))
@@ -257,28 +256,24 @@ class SparseKernelSVM(BasisClassifier):
 
     # ------------------------------------------------------------ what is returned
 
-    def _refitted(self, run, gram, end):
-        """The machine of the points left, without a price on points, and its duality gap.
+    def _refit(self, run, gram, end):
+        """Return the machine of the points left, without a penalty on points, and its duality gap.
 
-        Where the two-norm has no price, many points of a smooth kernel need weights so large that
-        a margin is lost beside their norm. Then the linear program is the more accurate.
+        Where the two-norm has no penalty, the linear program of least loss has many solutions.
+        That of least norm is wanted; but many points of a smooth kernel need weights so large that
+        a margin is lost beside their norm, and then the vertex that was found is more accurate.
         """
         chosen = np.flatnonzero(end)
         if self.p == 2 or not len(chosen):
             return end, 0.0
-        machines, bound = [], 0.0
-        try:
-            weights, bound = self._least_norm(run, chosen, gram[np.ix_(chosen, chosen)])
-            machines.append(weights)
-        except SubproblemError as error:
-            if self.C0 > 0:
-                raise SubproblemError(f"of the refit: {error}; or refit=False") from error
-        if self.C0 == 0:
-            weights, bound = self._least_loss(run, chosen)
-            machines.append(weights)
-        values = [self._value(run, weights) for weights in machines]
+        turn = half_inverse(gram[np.ix_(chosen, chosen)])
+        if self.C0 > 0:
+            found, bound = self._two_norm_machine(run, chosen, turn)
+        else:
+            found, bound = self._machines_of_least_loss(run, chosen, turn)
+        values = [self._value(run, weights) for weights in found]
         most = min(min(values) * (1 + AS_GOOD), self._value(run, end) * (1 + ROUNDED))
-        weights = next((w for w, v in zip(machines, values, strict=True) if v <= most), end)
+        weights = next((w for w, v in zip(found, values, strict=True) if v <= most), end)
         value = self._value(run, weights)
         gap = max(0.0, float((value - np.count_nonzero(weights) - bound) / value))
         if gap > GAP:
@@ -286,46 +281,39 @@ class SparseKernelSVM(BasisClassifier):
         return weights, gap
 
     def _value(self, run, weights):
-        """The objective, with the best offset."""
-        penalty = np.count_nonzero(weights) + self.C * run.data.least_hinge(weights)
-        return float(penalty + (self.C0 * run.solver.square(weights) if self.C0 > 0 else 0))
+        """Return the objective, with the best offset."""
+        value = np.count_nonzero(weights) + self.C * run.data.least_hinge(weights)
+        return float(value + (self.C0 * run.solver.square(weights) if self.C0 > 0 else 0))
 
-    def _least_norm(self, run, chosen, gram):
-        """Return weights of least ``C0 alpha' K alpha + C * hinge losses`` on the chosen points.
-
-        And a value that none gets below. Of several, as where the two-norm has no penalty, they
-        are those of the least norm. Of a kernel that has none, eigenvalues below zero count by
-        their size.
-        """
+    def _two_norm_machine(self, run, chosen, turn):
+        """Return weights of least ``C0 alpha' K alpha + C * hinge losses``, and a lower bound."""
         data = run.data
-        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-        sizes = abs(values)
-        real = sizes > REAL * sizes.max()
-        turn = vectors[:, real] / np.sqrt(sizes[real])
         columns = data.Z[:, chosen] @ turn
-        largest = (columns**2).sum(axis=1).max()
-        C = self.C / self.C0 if self.C0 > 0 else HARD / (largest * data.sample_weight.max())
         program = SoftMargin(columns, data.signs, data.sample_weight)
-        solution = run.solver.count(program.solve(np.ones(columns.shape[1]), C))
+        try:
+            solution = program.solve(np.ones(columns.shape[1]), self.C / self.C0)
+        except SubproblemError as error:
+            raise SubproblemError(f"of the refit: {error}; or refit=False") from error
+        run.solver.count(solution)
         weights = np.zeros(data.n_features)
         weights[chosen] = turn @ solution.weights
-        large = abs(weights) > ZERO * abs(weights).max(initial=0)
-        bound = self.C0 * solution.objective * (1 - solution.duality_gap)
-        return np.where(large, weights, 0), bound
+        return [drop_rounding(weights)], self.C0 * solution.objective * (1 - solution.duality_gap)
 
-    def _least_loss(self, run, chosen):
-        """Return weights of least hinge loss on the chosen points, and C times a bound of it."""
-        data, counts = run.data, run.counts
-        unit = data.sample_weight.max()
-        data = HingeData(data.Z[:, chosen], data.signs, data.sample_weight / unit)
-        program = Unpenalized(data)
-        chain = program.chain()
-        weights = np.zeros(run.data.n_features)
-        weights[chosen] = chain.solve(np.arange(len(chosen)))
-        for kind, count in program.counts.items():
-            counts[kind] = counts.get(kind, 0) + count
-        candidate = Candidate(data, self.C * unit, weights[chosen])
-        return weights, self.C * unit * chain.bound(candidate)
+    def _machines_of_least_loss(self, run, chosen, turn):
+        """Return weights of least hinge loss, first those of least norm, and a lower bound."""
+        unit = run.data.sample_weight.max()
+        data = HingeData(run.data.Z[:, chosen], run.data.signs, run.data.sample_weight / unit)
+        counts = {"linear program": 0, "pivot": 0}
+        program = LeastLoss(data, counts)
+        vertex = program.solve(np.arange(len(chosen)))
+        shortest = program.least_norm(turn)
+        run.counts.update(counts)
+        found = []
+        for part in ([] if shortest is None else [drop_rounding(shortest)]) + [vertex]:
+            found.append(np.zeros(run.data.n_features))
+            found[-1][chosen] = part
+        C = self.C * unit
+        return found, C * program.bound(Candidate(data, C, vertex))
 
     def _warn_of_gap(self, gap):
         warn(
@@ -396,6 +384,22 @@ def root_of(gram, kernel):
             "positive semidefinite kernel"
         )
     return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+
+
+def half_inverse(gram):
+    """Return T such that ``|v|_2`` is the two-norm of weights ``T v``, where it is not zero.
+
+    Of a kernel that has no two-norm, eigenvalues below zero count by their size.
+    """
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    sizes = abs(values)
+    real = sizes > REAL * sizes.max()
+    return vectors[:, real] / np.sqrt(sizes[real])
+
+
+def drop_rounding(weights):
+    """Return the weights with zero in the place of those that are nothing beside the largest."""
+    return np.where(abs(weights) > ZERO * abs(weights).max(initial=0), weights, 0)
 
 
 class KernelRun(Run):

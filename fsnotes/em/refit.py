@@ -1,84 +1,262 @@
-"""Linear programs that pick among supports: the least hinge loss on some of the features."""
+"""Machines without a penalty on some of the features, and the search for the support that pays.
+
+The reweighted steps pass many supports. Here each is judged by what is really wanted, the number
+of features plus C times the least sum of hinge losses on them, which is a linear program.
+"""
 
 import numpy as np
 
 from fsnotes.errors import SubproblemError
+from fsnotes.solvers.hard_margin import least_norm
 from fsnotes.solvers.highs import DualModel
-from fsnotes.solvers.margin import SoftMargin
 
-__all__ = ["Candidate", "Unpenalized"]
+__all__ = ["Candidate", "LeastLoss", "SupportSearch"]
 
 NO_LESS = 1e-9  # part of an objective by which another has to be less
+SAME = 1e-9  # part of the loss of a row at a margin of 0, a difference that may be rounding
+ADDED = 1e-8  # part of that by which a machine of least norm may have more loss
 NEARLY = 0.99  # a margin that is lengthened to 1
-HARD = 1e8  # a price of errors that allows none, where there need be none
 REFINEMENTS = 3  # of multipliers, where weights are large
 EXCHANGED = 5  # features tried in the place of one
 GAP = 1e-6  # relative duality gap of an answer that counts as verified
-SAME = 1e-9  # of a row's loss, a difference that may be rounding
 
 
 class Candidate:
-    """A machine, its best offset, and the number of features plus C times the hinge losses."""
+    """Weights, their best offset, and the number of features plus C times the hinge losses."""
 
-    def __init__(self, rows, C, weights):
-        self.rows, self.C, self.weights = rows, C, weights
+    def __init__(self, data, C, weights):
+        self.data = data
+        self.C = C
+        self.weights = weights
         self.size = int(np.count_nonzero(weights))
-        self.offset = rows.offset(weights)
-        self.hinge = rows.hinge(weights, self.offset)
+        self.offset = data.offset(weights)
+        self.hinge = data.hinge(weights, self.offset)
         self.objective = self.size + C * self.hinge
 
     def pays_from(self):
-        """The C from which the machine is better than none."""
-        saved = self.rows.hinge_of_nothing() - self.hinge
+        """Return the C from which the candidate is better than no features."""
+        saved = self.data.hinge_of_nothing() - self.hinge
         return self.size / saved if saved > 0 else np.inf
 
 
-class Unpenalized:
-    """Machines of least hinge loss on some of the features."""
+class LeastLoss:
+    """Weights of least hinge loss on some of the features; where these grow, from the last.
 
-    def __init__(self, rows):
-        self.rows = rows
+    The program is the dual one: maximise the sum of multipliers from 0 to the weights of the rows,
+    with 0 for the sum of sign * multiplier * feature of each feature, and of sign * multiplier.
+
+    Attributes
+    ----------
+    joined : list of int
+        The features of the last solution.
+    multipliers : ndarray of shape (n_rows,)
+        Of the last solution.
+    counts : dict
+        Linear programs and pivots, which several of these objects may share.
+    """
+
+    def __init__(self, data, counts):
+        self.data = data
+        self.counts = counts
+        self.joined = []
+        self.model = None
+        self.multipliers = None
+
+    def solve(self, chosen):
+        """Return weights of least hinge loss, of which those next to the largest are zero."""
+        data = self.data
+        if self.model is None or not set(self.joined) <= set(chosen.tolist()):
+            self.model = DualModel(data.sample_weight)
+            self.model.add(data.signs[None], np.zeros(1))
+            self.joined = []
+        new = np.setdiff1d(chosen, self.joined)
+        self.model.add((data.Z[:, new] * data.signs[:, None]).T, np.zeros(len(new)))
+        self.joined += new.tolist()
+        self._run()
+        self.multipliers = np.clip(self.model.columns(), 0, data.sample_weight)
+        weights = np.zeros(data.n_features)
+        weights[self.joined] = -self.model.duals()[1:]
+        large = abs(weights) > 1e-9 * abs(weights).max(initial=0)
+        return np.where(large, weights, 0)
+
+    def loss_without(self, feature):
+        """Return the least hinge loss where one of the features has no weight."""
+        place = 1 + self.joined.index(feature)
+        self.model.highs.changeRowBounds(place, -np.inf, np.inf)
+        self._run()
+        loss = self.model.columns().sum()
+        self.model.highs.changeRowBounds(place, 0.0, 0.0)
+        return loss
+
+    def least_norm(self, turn=None):
+        """Return weights of least norm among those of least loss, or None if not verified.
+
+        The norm is that of ``v`` in ``w = turn @ v``, where `turn` is given.
+        """
+        data = self.data
+        columns = data.Z[:, self.joined]
+        weights = np.zeros(data.n_features)
+        try:
+            if turn is None:
+                given = columns, data.signs, self.multipliers, data.sample_weight
+                weights[self.joined] = least_norm(*given)
+            else:
+                given = columns @ turn, data.signs, self.multipliers, data.sample_weight
+                weights[self.joined] = turn @ least_norm(*given)
+        except SubproblemError:
+            return None
+        margins = data.signs * (data.scores(weights) + data.offset(weights))
+        shortest = margins.min() - 8 * np.finfo(float).eps * abs(margins).max()
+        return weights / shortest if NEARLY < shortest < 1 else weights
+
+    def bound(self, candidate):
+        """Return what no machine nearby gets below, from the multipliers; nor does any below 0.
+
+        Nearby are machines of at most ten times the size of the candidate, since the equations of
+        the multipliers hold up to rounding.
+        """
+        multipliers = self.multipliers
+        bound = self._bound_from(multipliers, candidate)
+        for _ in range(REFINEMENTS):
+            if bound >= candidate.hinge * (1 - GAP):
+                break
+            multipliers = np.clip(self._refine(multipliers), 0, self.data.sample_weight)
+            bound = max(bound, self._bound_from(multipliers, candidate))
+        return bound
+
+    def _bound_from(self, multipliers, candidate):
+        signed = multipliers * self.data.signs
+        slopes = abs(self.data.Z[:, self.joined].T @ signed)
+        off = slopes @ abs(candidate.weights[self.joined]) + abs(signed.sum() * candidate.offset)
+        return max(multipliers.sum() - 10 * off, 0.0)
+
+    def _refine(self, multipliers):
+        """Return multipliers that meet their equations more closely; those at an end stay."""
+        data = self.data
+        signed = np.column_stack([data.Z[:, self.joined], np.ones(len(data.Z))]).T * data.signs
+        free = (multipliers > 0) & (multipliers < data.sample_weight)
+        moved = multipliers.copy()
+        moved[free] -= np.linalg.lstsq(signed[:, free], signed @ multipliers)[0]
+        return moved
+
+    def _run(self):
+        before = self.model.pivots
+        self.model.run()
+        self.counts["linear program"] += 1
+        self.counts["pivot"] += self.model.pivots - before
+
+
+class SupportSearch:
+    """The search among supports for the least number of features plus C times the hinge losses.
+
+    Attributes
+    ----------
+    counts : dict
+        Linear programs and pivots.
+    gap : float
+        The largest relative duality gap of the machines returned.
+    """
+
+    def __init__(self, data, C):
+        self.data = data
+        self.C = C
         self.counts = {"linear program": 0, "pivot": 0}
         self.gap = 0.0
+        self.same = SAME * data.count  # a difference of losses that may be rounding
 
-    def chain(self):
-        return Chain(self)
+    def fit(self, chosen):
+        """Return the candidate of least loss on these features."""
+        return self.candidate(LeastLoss(self.data, self.counts).solve(chosen))
 
-    def fewer(self, best):
-        """A candidate without features that do not pay, left out one by one."""
+    def candidate(self, weights):
+        return Candidate(self.data, self.C, weights)
+
+    def best_met(self, runs):
+        """Return the best candidate among the supports met, or without features if none pays.
+
+        And the least C from which one of them pays, with its size, where any was tried.
+        """
+        best = self.candidate(np.zeros(self.data.n_features))
+        pays_from = np.inf
+        size = 0
+        for run in runs:
+            program = LeastLoss(self.data, self.counts)
+            for chosen in run.supports():
+                if len(chosen) >= best.objective and pays_from < np.inf:
+                    break
+                found = self.candidate(program.solve(chosen))
+                pays_from, size = min((pays_from, size), (found.pays_from(), found.size))
+                # Of sets that are as good up to rounding the first is kept; of one size, it is
+                # the one that the run has met last.
+                if found.objective < (1 - NO_LESS) * best.objective:
+                    best = found
+        if best.size:
+            best = self.drop_what_does_not_pay(best)
+            best = self.candidate(self.widest(best, np.flatnonzero(best.weights)))
+        return best, pays_from, size
+
+    def drop_what_does_not_pay(self, best):
+        """Return the candidate without features that do not pay, left out one by one."""
         while best.size:
             chosen = np.flatnonzero(best.weights)
-            chain = self.chain()
-            chain.solve(chosen)
-            losses = np.array([chain.loss_without(j) for j in chosen])
-            least = np.flatnonzero(losses <= losses.min() + SAME * self.rows.count)
+            program = LeastLoss(self.data, self.counts)
+            program.solve(chosen)
+            losses = np.array([program.loss_without(j) for j in chosen])
+            least = np.flatnonzero(losses <= losses.min() + self.same)
             if len(least) > 1:
-                # as where rows can be separated: the lightest where the margin is widest
-                sizes = abs((self.least(chosen, best.C) or best).weights[chosen[least]])
+                # As where rows can be separated: leave out the lightest in the widest margin.
+                weights = program.least_norm()
+                sizes = abs(best.weights if weights is None else weights)[chosen[least]]
                 least = least[sizes.argmin()]
-            found = Candidate(best.rows, best.C, self.chain().solve(np.delete(chosen, least)))
+            found = self.fit(np.delete(chosen, least))
             if found.objective >= (1 - NO_LESS) * best.objective:
                 break
             best = found
         return best
 
-    def exchanged(self, best, chosen):
-        """Features each exchanged for another, as long as one exchange lowers the loss.
+    def best_of_size(self, size, runs):
+        """Return the weights of least loss on so many of the features that the runs have met.
 
-        Of the others those are tried that the multipliers without the feature ask for most.
+        The sets are those of the largest weights at each point. Each feature of the best is
+        exchanged for others while this lowers the loss; of several sets that are as good, that
+        of the widest margin is taken.
         """
-        rows, turn, kept = self.rows, 0, 0
-        while kept < len(chosen) and best.hinge > SAME * rows.count:
+        met = [np.count_nonzero(weights) for run in runs for _, weights in run.visited]
+        size = min(size, max(met, default=0))
+        sets = dict.fromkeys(s for run in runs for s in run.supports_of(size) if s)
+        sets = [np.array(s) for s in sets]
+        found = [self.fit(chosen) for chosen in sets]
+        least = min((candidate.hinge for candidate in found), default=0)
+        if least > self.same:
+            k = min(range(len(found)), key=lambda k: found[k].hinge)
+            sets.append(self.exchange(found[k], sets[k]))
+            found.append(self.fit(sets[-1]))
+            least = found[-1].hinge
+        tied = [k for k, candidate in enumerate(found) if candidate.hinge <= least + self.same]
+        widest = [self.widest(found[k], sets[k]) for k in tied]
+        nothing = np.zeros(self.data.n_features)
+        return min(widest, key=lambda w: (-np.count_nonzero(w), w @ w), default=nothing)
+
+    def exchange(self, best, chosen):
+        """Return features of which no exchange of one, for one of a few, lowers the loss.
+
+        Of the others those are tried of which the loss without the feature has the largest slope.
+        """
+        data = self.data
+        turn = 0
+        kept = 0
+        while kept < len(chosen) and best.hinge > self.same:
             rest = np.delete(chosen, turn)
-            chain = self.chain()
-            chain.solve(rest)
-            pulls = abs(rows.Z.T @ (chain.model.columns() * rows.signs))
-            pulls[chosen] = -1
-            others = np.argsort(-pulls, kind="stable")[: min(EXCHANGED, len(pulls) - len(chosen))]
+            program = LeastLoss(data, self.counts)
+            program.solve(rest)
+            slopes = abs(data.Z.T @ (program.multipliers * data.signs))
+            slopes[chosen] = -1
+            count = min(EXCHANGED, len(slopes) - len(chosen))
+            others = np.argsort(-slopes, kind="stable")[:count]
             sets = [np.sort(np.append(rest, other)) for other in others]
-            found = [Candidate(rows, best.C, self.chain().solve(s)) for s in sets]
+            found = [self.fit(s) for s in sets]
             k = min(range(len(found)), key=lambda k: found[k].hinge, default=None)
-            if k is not None and found[k].hinge < best.hinge - SAME * rows.count:
+            if k is not None and found[k].hinge < best.hinge - self.same:
                 best, chosen, kept = found[k], sets[k], 0
                 turn = int(np.searchsorted(chosen, others[k]))
             else:
@@ -87,112 +265,30 @@ class Unpenalized:
         return chosen
 
     def widest(self, candidate, chosen):
-        """Weights of least loss on the chosen features; of several, those of least norm.
+        """Return weights of least loss on the chosen features; of several, those of least norm.
 
         There are several where rows can be separated, or fewer features than chosen have a weight.
+
+        Raises
+        ------
+        SubproblemError
+            If the loss is not the least on these features, up to a small part of it.
         """
-        rows = self.rows
-        if candidate.hinge >= (1 - NO_LESS) * rows.hinge_of_nothing():
-            candidate = Candidate(rows, candidate.C, np.zeros(rows.n_features))
-        elif candidate.hinge <= SAME * rows.count or candidate.size < len(chosen):
-            found = self.least(chosen, candidate.C)
-            if found is not None and found.hinge <= candidate.hinge + 1e-8 * rows.count:
+        program = LeastLoss(self.data, self.counts)
+        program.solve(chosen)
+        if candidate.hinge >= (1 - NO_LESS) * self.data.hinge_of_nothing():
+            candidate = self.candidate(np.zeros(self.data.n_features))
+        elif candidate.hinge <= self.same or candidate.size < len(chosen):
+            weights = program.least_norm()
+            found = None if weights is None else self.candidate(weights)
+            if found and found.hinge <= candidate.hinge + ADDED * self.data.count:
                 candidate = found
-        self.verify(candidate, chosen)
-        return candidate.weights
-
-    def least(self, chosen, C):
-        """The machine with a price of errors that allows none but where it has to, or None."""
-        rows, sizes = self.rows, np.zeros(self.rows.n_features)
-        sizes[chosen] = 1
-        try:
-            program = SoftMargin(rows.Z, rows.signs, rows.sample_weight)
-            margin = program.solve(sizes, HARD)
-        except SubproblemError:
-            return None
-        scores = rows.scores(margin.weights) + margin.offset
-        shortest = (rows.signs * scores).min() - 8 * np.finfo(float).eps * abs(scores).max()
-        longer = 1 / shortest if NEARLY < shortest < 1 else 1.0
-        return Candidate(rows, C, longer * margin.weights)
-
-    def verify(self, candidate, chosen):
-        """Raise unless the loss is the least on the chosen features, up to a small part of it."""
-        chain = self.chain()
-        chain.solve(chosen)
-        lack = candidate.C * max(candidate.hinge - chain.bound(candidate), 0.0)
+        lack = self.C * max(candidate.hinge - program.bound(candidate), 0.0)
         gap = float(lack / candidate.objective) if lack > 0 else 0.0
         self.gap = max(self.gap, gap)
         if not gap <= GAP:
             raise SubproblemError(
                 f"the refit was not solved: duality gap {gap:.1e}, more than {GAP:g}; pass a "
-                f"smaller C than {candidate.C:g}, scale=True or refit=False"
+                f"smaller C than {self.C:g}, scale=True or refit=False"
             )
-
-
-class Chain:
-    """The same for supports that grow, each from the solution of the last."""
-
-    def __init__(self, program):
-        self.program, self.joined, self.model = program, [], None
-
-    def solve(self, chosen):
-        rows = self.program.rows
-        if self.model is None or not set(self.joined) <= set(chosen.tolist()):
-            self.model, self.joined = DualModel(rows.sample_weight), []
-            self.model.add(rows.signs[None], np.zeros(1))
-        new = np.setdiff1d(chosen, self.joined)
-        self.model.add((rows.Z[:, new] * rows.signs[:, None]).T, np.zeros(len(new)))
-        self.joined += new.tolist()
-        self.run()
-        weights = np.zeros(rows.n_features)
-        weights[self.joined] = -self.model.duals()[1:]
-        large = abs(weights) > 1e-9 * abs(weights).max(initial=0)
-        return np.where(large, weights, 0)
-
-    def loss_without(self, feature):
-        """Least hinge loss if a feature of the support has no weight."""
-        place = 1 + self.joined.index(feature)
-        self.model.highs.changeRowBounds(place, -np.inf, np.inf)
-        self.run()
-        loss = self.model.columns().sum()
-        self.model.highs.changeRowBounds(place, 0.0, 0.0)
-        return loss
-
-    def bound(self, candidate):
-        """What no machine nearby gets below, from the multipliers; nor does any get below 0.
-
-        Nearby are machines of at most ten times the size of the candidate, since the equations of
-        the multipliers hold but for rounding.
-        """
-        shares = self.program.rows.sample_weight
-        multipliers = np.clip(self.model.columns(), 0, shares)
-        bound = self.bound_from(multipliers, candidate)
-        for _ in range(REFINEMENTS):
-            if bound >= candidate.hinge * (1 - GAP):
-                break
-            multipliers = np.clip(self.refined(multipliers), 0, shares)
-            bound = max(bound, self.bound_from(multipliers, candidate))
-        return bound
-
-    def bound_from(self, multipliers, candidate):
-        rows = self.program.rows
-        multipliers = multipliers * rows.signs
-        pulls = abs(rows.Z[:, self.joined].T @ multipliers) @ abs(candidate.weights[self.joined])
-        off = pulls + abs(multipliers.sum() * candidate.offset)
-        return max(abs(multipliers).sum() - 10 * off, 0.0)
-
-    def refined(self, multipliers):
-        """Multipliers that meet their equations more closely, those between their ends moved."""
-        rows = self.program.rows
-        signed = (np.column_stack([rows.Z[:, self.joined], np.ones(len(rows.Z))]).T) * rows.signs
-        free = (multipliers > 0) & (multipliers < rows.sample_weight)
-        off = signed @ multipliers
-        moved = multipliers.copy()
-        moved[free] -= np.linalg.lstsq(signed[:, free], off)[0]
-        return moved
-
-    def run(self):
-        before = self.model.pivots
-        self.model.run()
-        self.program.counts["linear program"] += 1
-        self.program.counts["pivot"] += self.model.pivots - before
+        return candidate.weights

@@ -1,5 +1,6 @@
 """Hierarchical Bayes EM: the zero-norm support vector machine by reweighted ridge penalties."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +18,7 @@ from fsnotes.core.reweighting import (
     logarithms,
 )
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
-from fsnotes.em.refit import NO_LESS, SAME, Candidate, Unpenalized
+from fsnotes.em.refit import SupportSearch
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, HingeData, balance
 from fsnotes.solvers.hinge_programs import nothing_gains
@@ -198,12 +199,15 @@ class ZeroNormSVM(SparseClassifier):
         rows = HingeData(features.apply(samples.X), samples.signs, samples.sample_weight)
         main, runs = self._runs(rows)
         self.n_iter_ = main.end
-        program = Unpenalized(rows)
-        scaled, offset, counts = self._chosen(rows, program, main, runs)
-        self._set_planes(features, [scaled], [offset])
-        self.objective_ = float(np.count_nonzero(scaled) + self.C * rows.hinge(scaled, offset))
-        gap = max(main.result.duality_gap, program.gap)
-        self.result_ = replace(main.result, duality_gap=gap, counts=counts)
+        search = SupportSearch(rows, self.C)
+        scaled = self._select(rows, search, main, runs)
+        self._set_planes(features, [scaled], [rows.offset(scaled)])
+        self.objective_ = search.candidate(scaled).objective
+        counts = Counter()
+        for found in (*(run.counts for run in runs), search.counts):
+            counts.update({kind: int(count) for kind, count in found.items()})
+        gap = max(main.result.duality_gap, search.gap)
+        self.result_ = replace(main.result, duality_gap=gap, counts=dict(counts))
 
     # ------------------------------------------------------------ runs
 
@@ -257,97 +261,44 @@ class ZeroNormSVM(SparseClassifier):
 
     # ------------------------------------------------------------ what is returned
 
-    def _chosen(self, rows, program, main, runs):
-        """Weights, offset and counts of work."""
-        end = main.visited[main.end - 1][1] if main.end else np.zeros(rows.n_features)
+    def _select(self, data, search, main, runs):
+        """Return the weights that are wanted, in the units of the data, with warnings."""
+        end = main.visited[main.end - 1][1] if main.end else np.zeros(data.n_features)
         if self.n_features is not None:
-            weights, offset = self._of_size(rows, program, end, runs)
-        elif self.refit:
-            weights, offset = self._refitted(rows, program, runs)
-        else:
-            weights, offset = self._as_they_end(rows, end)
-        if rows.n_features > 1 and weights.all() and self.n_features is None:
-            self._warn_of_all(rows.n_features)
-        counts = {}
-        for found in (*(run.counts for run in runs), program.counts):
-            for kind, count in found.items():
-                counts[kind] = counts.get(kind, 0) + int(count)
-        return weights, offset, counts
+            as_they_end = heaviest(end, self._least(data))
+            weights = search.best_of_size(self._least(data), runs) if self.refit else as_they_end
+            if np.count_nonzero(weights) < self.n_features:
+                self._warn_of_fewer(data, np.count_nonzero(weights), np.count_nonzero(as_they_end))
+            return weights
+        weights = end
+        why = "the weights have gone to zero"
+        if self.refit:
+            best, pays_from, size = search.best_met(runs)
+            weights = best.weights
+            why = "none of the supports met on the way pays"
+            if pays_from < np.inf:
+                why += f"; the best, of {size} features, does from C={pays_from:.4g}"
+        if data.n_features and not weights.any():
+            self._warn_of_none(data, why)
+        if data.n_features > 1 and weights.all():
+            self._warn_of_all(data.n_features)
+        return weights
 
-    def _refitted(self, rows, program, runs):
-        """The best machine of the supports met, or none."""
-        best = Candidate(rows, self.C, np.zeros(rows.n_features))
-        pays = np.inf, 0  # the least C at which a support does, and its size
-        for run in runs:
-            chain = program.chain()
-            for chosen in run.supports():
-                if len(chosen) >= best.objective and pays[0] < np.inf:
-                    break
-                found = Candidate(rows, self.C, chain.solve(chosen))
-                pays = min(pays, (found.pays_from(), found.size))
-                # of sets that are as good but for rounding, the one met last
-                if found.objective < (1 - NO_LESS) * best.objective:
-                    best = found
-        if best.size:
-            best = program.fewer(best)
-            best = Candidate(rows, self.C, program.widest(best, np.flatnonzero(best.weights)))
-        elif rows.n_features:
-            words = "none of the supports met on the way pays"
-            if pays[0] < np.inf:
-                words += f"; the best, of {pays[1]} features, does from C={pays[0]:.4g}"
-            self._warn_of_collapse(rows, words)
-        return best.weights, best.offset
-
-    def _as_they_end(self, rows, end):
-        if rows.n_features and not end.any():
-            self._warn_of_collapse(rows, "the weights have gone to zero")
-        return end, rows.offset(end)
-
-    def _of_size(self, rows, program, end, runs):
-        """The machine of the heaviest features, as many as are asked for."""
-        size = self._least(rows)
-        as_they_end = heaviest(end, size)
-        if not self.refit:
-            weights = as_they_end
-        else:
-            met = [np.count_nonzero(weights) for run in runs for _, weights in run.visited]
-            size = min(size, max(met, default=0))
-            # a machine may have zeros, its set has not
-            sets = dict.fromkeys(s for run in runs for s in run.supports_of(size) if s)
-            sets = [np.array(s) for s in sets]
-            machines = [Candidate(rows, self.C, program.chain().solve(s)) for s in sets]
-            least = min((machine.hinge for machine in machines), default=0)
-            if least > SAME * rows.count:
-                k = min(range(len(machines)), key=lambda k: machines[k].hinge)
-                sets.append(program.exchanged(machines[k], sets[k]))
-                machines.append(Candidate(rows, self.C, program.chain().solve(sets[-1])))
-                least = machines[-1].hinge
-            tied = [k for k, m in enumerate(machines) if m.hinge <= least + SAME * rows.count]
-            widest = [program.widest(machines[k], sets[k]) for k in tied]
-            weights = min(
-                widest,
-                key=lambda w: (-np.count_nonzero(w), w @ w),
-                default=np.zeros(rows.n_features),
+    def _warn_of_none(self, data, why):
+        if nothing_gains(data):
+            warn(
+                "no feature is selected: no weights, at any C, have smaller hinge losses than none",
+                SelectionWarning,
             )
-        found = np.count_nonzero(weights)
-        if found < self.n_features:
-            self._warn_of_fewer(rows, found, np.count_nonzero(as_they_end))
-        return weights, rows.offset(weights)
-
-    def _warn_of_collapse(self, rows, what):
-        if nothing_gains(rows):
-            words = (
-                "no feature is selected: no weights, at any C, have smaller hinge losses than none"
-            )
-        else:
-            remedies = ["a larger C"] if self.C < LARGEST_C else []
-            remedies += ['start="large_C"'] if self.start == "identity" else []
-            remedies += [] if self.refit else ["refit=True"]
-            remedies = [", ".join(remedies), "n_features="] if remedies else ["n_features="]
-            words = f"C={self.C:g} is too small to select a feature: {what}; pass " + " or ".join(
-                remedies
-            )
-        warn(words, SelectionWarning)
+            return
+        remedies = ["a larger C"] * (self.C < LARGEST_C)
+        remedies += ['start="large_C"'] * (self.start == "identity")
+        remedies += ["refit=True"] * (not self.refit)
+        remedies = " or ".join([", ".join(remedies)] * bool(remedies) + ["n_features="])
+        warn(
+            f"C={self.C:g} is too small to select a feature: {why}; pass {remedies}",
+            SelectionWarning,
+        )
 
     def _warn_of_all(self, count):
         remedy = "a smaller C"
@@ -361,10 +312,10 @@ class ZeroNormSVM(SparseClassifier):
             SelectionWarning,
         )
 
-    def _warn_of_fewer(self, rows, found, before_refit):
-        if self.n_features > rows.n_features == found:
+    def _warn_of_fewer(self, data, found, before_refit):
+        if self.n_features > data.n_features == found:
             why = f"only {found} vary"
-        elif nothing_gains(rows):
+        elif nothing_gains(data):
             why = "no weights, at any C, have smaller hinge losses than none"
         elif before_refit > found:
             why = f"the refit has a weight for {found} of them, and refit=False for {before_refit}"
