@@ -63,27 +63,28 @@ class InteriorPoint:
             if solve is None:
                 return
             self.steps += 1
-            reach = solve(self.signs)
-
-            def toward(first, second):
-                # the Newton step to products of multipliers and slacks that change by these
-                moved = solve(first / a - second / room - lacks)
-                offset = (self.signs @ moved + unequal) / (self.signs @ reach)
-                moved = moved - offset * reach
-                direction = self.columns @ moved
-                slacks = (first - below * moved) / a, (second + above * moved) / room
-                return _Point(moved, direction, offset, *slacks)
-
-            step = toward(-a * below, -room * above)  # the predictor
+            equations = point, lacks, unequal, solve, solve(self.signs)
+            step = self._toward(*equations, -a * below, -room * above)  # the predictor
             after = self._complement(point.moved(step, self._longest(point, step)))
             target = (after / gap) ** 3 * gap / (2 * len(a))
             first = target - a * below - step.a * step.below
             second = target - room * above + step.a * step.above
-            step = toward(first, second)  # the corrector
+            step = self._toward(*equations, first, second)  # the corrector
             length = min(1.0, STEP_BACK * self._longest(point, step))
             if not length > SHORTEST_STEP:
                 return
             point = point.moved(step, length)
+
+    def _toward(self, point, lacks, unequal, solve, reach, first, second):
+        """Return the Newton step to products of multipliers and slacks that change by these."""
+        a, _, _, below, above = point
+        room = self.caps - a
+        moved = solve(first / a - second / room - lacks)
+        offset = (self.signs @ moved + unequal) / (self.signs @ reach)
+        moved = moved - offset * reach
+        direction = self.columns @ moved
+        slacks = (first - below * moved) / a, (second + above * moved) / room
+        return _Point(moved, direction, offset, *slacks)
 
     def _complement(self, point):
         return point.a @ point.below + (self.caps - point.a) @ point.above

@@ -417,7 +417,7 @@ class _Dual:
         return to_one - offset * reach, offset, matrix
 
     def _pair(self, margins, states):
-        """Return the two rows that ask most for different offsets, where no row is free; or none."""
+        """Return the two rows that ask most for different offsets, or none."""
         kinks = self.signs * (1 - margins)
         from_below = (states == AT_ZERO) == (self.signs > 0)
         least = np.where(from_below, kinks, -np.inf)

@@ -455,7 +455,7 @@ def test_of_sets_without_losses_that_of_the_widest_margin_is_taken(monkeypatch):
     for seed in range(5):
         X, y = make_wide(40, 300, seed=seed)
         met = {}
-        true = refits.Unpenalized.widest
+        true = refits.SupportSearch.widest
 
         def widest(program, candidate, chosen, true=true, met=met):
             weights = true(program, candidate, chosen)
@@ -463,7 +463,7 @@ def test_of_sets_without_losses_that_of_the_widest_margin_is_taken(monkeypatch):
             return weights
 
         with monkeypatch.context() as patch:
-            patch.setattr(refits.Unpenalized, "widest", widest)
+            patch.setattr(refits.SupportSearch, "widest", widest)
             machine = ZeroNormSVM(n_features=15).fit(X, y)
         assert machine.objective_ == machine.n_selected_ == 15 and len(met) > 3
         norm = np.linalg.norm(machine.coef_ * machine.scale_)
