@@ -308,6 +308,7 @@ class SparseKernelSVM(BasisClassifier):
         vertex = program.solve(np.arange(len(chosen)))
         shortest = program.least_norm(turn)
         run.counts.update(counts)
+        run.counts["quadratic program"] += 1
         found = []
         for part in ([] if shortest is None else [drop_rounding(shortest)]) + [vertex]:
             found.append(np.zeros(run.data.n_features))
