@@ -23,6 +23,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import load, make_instance, make_wide
+from fsnotes.em import posterior
 from fsnotes.em import probit as em_probit
 from fsnotes.em.probit import ProbitEM
 from fsnotes.errors import SelectionWarning
@@ -87,27 +88,27 @@ def separable(seed, n_rows=40, n_features=6):
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_the_ratio_is_density_over_distribution(margin):
     known = np.exp(norm.logpdf(margin) - norm.logcdf(margin))
-    assert np.isclose(em_probit.ratio(margin), known, rtol=1e-9)
+    assert np.isclose(posterior.ratio(margin), known, rtol=1e-9)
 
 
 def test_the_tails_are_those_of_their_series():
     far = -np.logspace(2, 150, 50)
-    ratios = em_probit.ratio(far)
+    ratios = posterior.ratio(far)
     assert np.allclose(ratios, -far + -1 / far, rtol=1e-7)
-    curves = em_probit.curvature(far, ratios)
+    curves = posterior.curvature(far, ratios)
     assert np.allclose(curves, 1 - 1 / far**2, rtol=1e-7)
     near = np.linspace(-30, 8, 77)
     h = 1e-5
-    rise = (em_probit.ratio(near - h) - em_probit.ratio(near + h)) / (2 * h)
-    assert np.allclose(em_probit.curvature(near, em_probit.ratio(near)), rise, rtol=1e-5, atol=1e-9)
-    assert (em_probit.ratio(np.array([40.0, 1e3, 1e200])) == 0).all()
+    rise = (posterior.ratio(near - h) - posterior.ratio(near + h)) / (2 * h)
+    assert np.allclose(posterior.curvature(near, posterior.ratio(near)), rise, rtol=1e-5, atol=1e-9)
+    assert (posterior.ratio(np.array([40.0, 1e3, 1e200])) == 0).all()
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("score", [-6.0, -1.3, 0.0, 0.4, 5.0, 12.0])
 def test_the_hidden_variable_has_the_mean_of_a_truncated_one(score, sign):
     ends = (-score, np.inf) if sign > 0 else (-np.inf, -score)
-    rows = em_probit.Rows(np.array([[1.0]]), np.array([sign]), np.ones(1))
+    rows = posterior.ProbitData(np.array([[1.0]]), np.array([sign]), np.ones(1))
     assert rows.one == 1
     found = rows.expected(np.array([score, 0.0]))[0]
     assert np.isclose(found, truncnorm(*ends, loc=score).mean(), rtol=1e-6, atol=1e-9)
@@ -126,7 +127,7 @@ def test_the_mean_of_one_over_tau(alpha, weight):
     points = [2 * np.log(weight)]
     above = quad(lambda u: np.exp(-u) * density(u), *ends, points=points, limit=500)[0]
     mean = above / quad(density, *ends, points=points, limit=500)[0]
-    problem = em_probit.Reweighted(None, alpha, np.array([1e-6]))
+    problem = posterior.Reweighted(None, alpha, np.array([1e-6]))
     size = problem.tangent(np.array([-weight, 7.0]))[0]
     assert np.isclose(1 / size**2, mean, rtol=1e-5)
 
@@ -134,7 +135,7 @@ def test_the_mean_of_one_over_tau(alpha, weight):
 @given(st.sampled_from([None, 0.3, 2.0]), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_the_squares_lie_above_the_penalty_and_touch(alpha, size, other):
-    problem = em_probit.Reweighted(None, alpha, np.array([1e-6]))
+    problem = posterior.Reweighted(None, alpha, np.array([1e-6]))
 
     def penalty(t):
         return np.log(t / 1e-6) if alpha is None else alpha * t
@@ -167,11 +168,11 @@ def test_the_objective_never_rises(prior, solver):
         Z = Z[:, varies] - (Z[y == y.min()].mean(axis=0) + Z[y == y.max()].mean(axis=0))[varies] / 2
         floor = calls[0][0].floors
         if prior == "jeffreys":
-            spread = abs(calls[0][1][:-1]) * calls[0][0].rows.Z.std(axis=0)
-            assert np.allclose(floor * calls[0][0].rows.Z.std(axis=0), 1e-6 * spread.max())
+            spread = abs(calls[0][1][:-1]) * calls[0][0].data.Z.std(axis=0)
+            assert np.allclose(floor * calls[0][0].data.Z.std(axis=0), 1e-6 * spread.max())
         for (_, x, found), step in zip(calls, steps, strict=True):
             w = x[:-1]
-            loss = -norm.logcdf(signs * (Z @ w + calls[0][0].rows.one * x[-1])).sum()
+            loss = -norm.logcdf(signs * (Z @ w + calls[0][0].data.one * x[-1])).sum()
             if prior == "laplace":
                 own = loss + alpha * abs(w).sum()
             else:
@@ -190,7 +191,7 @@ def test_the_objective_never_rises(prior, solver):
 def test_a_wrong_tangent_is_caught():
     X, y = make_instance(3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(em_probit.Reweighted, "tangent", lambda _, x: 5 * abs(x[:-1]) ** 0.2)
+        patch.setattr(posterior.Reweighted, "tangent", lambda _, x: 5 * abs(x[:-1]) ** 0.2)
         with pytest.warns(ConvergenceWarning, match="rose"):
             machine = ProbitEM(prior="laplace", alpha=20, solver="em")
             assert quiet(machine, X, y).result_.status == "rose"
@@ -216,9 +217,9 @@ def test_the_published_steps_are_the_literal_statement(alpha):
         _, calls = traced(model, X, y)
         problem, start, _ = calls[0]
         gamma = None if alpha is None else alpha**2
-        H = np.column_stack([problem.rows.Z, np.full(len(problem.rows.Z), problem.rows.one)])
-        H = np.repeat(H, problem.rows.shares.astype(int), axis=0)
-        signs = np.repeat(problem.rows.signs, problem.rows.shares.astype(int))
+        H = np.column_stack([problem.data.Z, np.full(len(problem.data.Z), problem.data.one)])
+        H = np.repeat(H, problem.data.sample_weight.astype(int), axis=0)
+        signs = np.repeat(problem.data.signs, problem.data.sample_weight.astype(int))
         known = start
         for _, x, _ in calls[1:]:
             if (known[:-1] == 0).any() or abs(H @ known).max() > 5:
@@ -246,24 +247,24 @@ def test_newton_begins_as_published():
 
 
 def test_a_step_of_newton_minimises_what_lies_above():
-    """Without weights or with, in rows or in columns."""
+    """Without weights or with, in data or in columns."""
     for seed in range(12):
         X, y = make_instance(seed) if seed % 3 else make_wide(20, 40, seed=seed)
         _, calls = traced(ProbitEM(), X, y)
         problem, x, _ = calls[0]
-        rows, sizes = problem.rows, abs(x[:-1])
-        rows.shares = np.random.default_rng(seed).uniform(0.5, 3, len(rows.signs))
-        new = rows.penalized(sizes, x)
-        pulls = rows.pulls(new)
-        assert abs(pulls.sum()) <= 1e-5 * rows.shares.sum()
-        assert np.allclose(pulls @ rows.Z * sizes, new[:-1] / sizes, atol=1e-4)
+        data, sizes = problem.data, abs(x[:-1])
+        data.sample_weight = np.random.default_rng(seed).uniform(0.5, 3, len(data.signs))
+        new = data.minimize_ridge(sizes, x)
+        slopes = data.score_slopes(new)
+        assert abs(slopes.sum()) <= 1e-5 * data.sample_weight.sum()
+        assert np.allclose(slopes @ data.Z * sizes, new[:-1] / sizes, atol=1e-4)
 
 
 def test_few_rows_and_few_columns_have_the_same_ridge():
     rng = np.random.default_rng(0)
     for shape in ((5, 9), (9, 5), (7, 7), (4, 0), (1, 3)):
         A, targets, shares = rng.normal(size=shape), rng.normal(size=shape[0]), rng.random(shape[0])
-        u, offset = em_probit.ridge(A, targets, shares)
+        u, offset = posterior.ridge(A, targets, shares)
         off = targets - A @ u - offset
         assert np.allclose(A.T @ (shares * off), u) and abs(shares @ off) < 1e-12
 
