@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from fsnotes.core.bounds import LEAST_SPLIT, delta, kappa, minimax
-from fsnotes.core.estimator import solved
+from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import (
     MomentClassifier,
     check_two_classes,
@@ -88,7 +88,7 @@ class MPM(MomentClassifier):
         machine = minimax(problem.pair)
         self.largest_delta_ = self.delta_ = largest_bound(machine.kappa)
         objective = machine.deviations.sum()
-        return machine.weights, machine.margin_split[0], objective, solved(objective)
+        return machine.weights, machine.margin_split[0], objective, Result.solved(objective)
 
 
 class BoundedMachine(MomentClassifier):
@@ -593,7 +593,7 @@ def spare_halved(need, margin):
 
 
 def _result(solution):
-    return solved(
+    return Result.solved(
         solution.objective,
         duality_gap=float(solution.duality_gap),
         violation=float(solution.violation),

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from fsnotes.chebyshev import heavy, spare_halved
 from fsnotes.core.bounds import LEAST_SPLIT, MOST_LOGIT, Frontier, delta, kappa, minimax
-from fsnotes.core.estimator import solved
+from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import (
     MomentClassifier,
     MomentProblem,
@@ -265,7 +265,7 @@ class MEMPM(MomentClassifier):
                 "so its bound there is 1 and says nothing; pass ridge=1e-3, or more samples",
                 TrivialBoundWarning,
             )
-        result = solved(value, duality_gap=gap, counts={"points": evaluations})
+        result = Result.solved(value, duality_gap=gap, counts={"points": evaluations})
         return machine.weights, machine.margin_split[0], value, result
 
     @property
@@ -419,7 +419,7 @@ class FSMEMPM(MomentClassifier):
         self.bounds_ = np.array([beta, alpha])
         value = self.trace_.values(self.theta, self.criterion)[best]
         weights, share = search.finished(best)
-        return weights, share, value, solved(value, **search.proof)
+        return weights, share, value, Result.solved(value, **search.proof)
 
     @property
     def delta_(self):

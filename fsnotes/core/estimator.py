@@ -8,11 +8,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fsnotes.core.mm import Result
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.samples import FeatureScaling, Samples, feature_units
 
-__all__ = ["BaseClassifier", "SparseClassifier", "solved"]
+__all__ = ["BaseClassifier", "SparseClassifier"]
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator):
@@ -207,12 +206,12 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
             *self._summary_lines(),
         ]
         if len(labels) > 2:
-            lines.append("norm: of weight x sd over the classes; sd: within the classes")
-            lines.append(f"{'feature':{width}}  {'norm':>12}  speaks most for")
+            lines.append("norm of weight x sd over the classes; sd is within the classes")
+            lines.append(f"{'feature':{width}}  {'norm':>12}  largest for")
             most = scaled.argmax(axis=0)
             lines += [f"{names[j]:{width}}  {sizes[j]:12.5g}  {labels[most[j]]!r}" for j in chosen]
             return "\n".join(lines)
-        lines.append(f"positive weights speak for {labels[1]!r}; sd: within the classes")
+        lines.append(f"a positive weight favours class {labels[1]!r}; sd is within the classes")
         lines.append(f"{'feature':{width}}  {'weight':>12}  {'weight x sd':>12}")
         lines += [
             f"{names[j]:{width}}  {self.coef_[0, j]:12.5g}  {scaled[0, j]:12.5g}" for j in chosen
@@ -222,8 +221,3 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
     def _summary_lines(self):
         """Lines of the summary about objective and guarantees, between its head and its table."""
         return []
-
-
-def solved(objective, **more):
-    """Result of a problem solved to verified accuracy."""
-    return Result(status="solved", objective=float(objective), **more)

@@ -66,6 +66,11 @@ class Result:
     violation: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def solved(cls, objective, **more):
+        """Return the result of a problem that was solved to verified accuracy in one go."""
+        return cls("solved", float(objective), **more)
+
 
 def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, stage=0):
     """Minimise by tangents that lie above the objective and touch it at the current point.

@@ -8,8 +8,8 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from fsnotes.core.estimator import solved
 from fsnotes.core.kernels import BasisClassifier
+from fsnotes.core.mm import Result
 from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
@@ -247,7 +247,7 @@ class SparseKernelSVM(BasisClassifier):
             run = KernelRun(rows, solver, partial(Combined, p=self.p), bar)
             prices = run.begin(prices)
             if self.p == 2:
-                run.finish(solved(solver.last.objective))
+                run.finish(Result.solved(solver.last.objective))
             else:
                 run.descend(prices, self.tol, self.max_iter)
             bar.update(bar.total - bar.n)

@@ -215,7 +215,7 @@ class ProbitEM(FeatureMethods, SparseClassifier):
                 start,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                callback=lambda _, x: sizes.append(np.count_nonzero(x[:-1])),
+                callback=lambda _, x: sizes.append(int(np.count_nonzero(x[:-1]))),
             )
         # The loop counts the offset, which is no feature.
         steps = tuple(

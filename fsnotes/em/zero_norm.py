@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 from scipy.optimize import linprog
 
-from fsnotes.core.estimator import SparseClassifier, solved
+from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.mm import Result
 from fsnotes.core.reweighting import (
     HALVES,
     Reweighted,
@@ -241,15 +242,15 @@ class ZeroNormSVM(SparseClassifier):
         """Return a run of one convex program, or without features of none."""
         run = self._new_run(data)
         if not data.n_features:
-            run.finish(solved(self.C * data.hinge_of_nothing()))
+            run.finish(Result.solved(self.C * data.hinge_of_nothing()))
         elif self.p == 2:
             run.begin([self.C])
             solution = run.solver.last
-            run.finish(solved(solution.objective, duality_gap=float(solution.duality_gap)))
+            run.finish(Result.solved(solution.objective, duality_gap=float(solution.duality_gap)))
         else:
             weights, objective, gap = flattest(data, self.C)
             run.visited.append((self.C, weights))
-            run.finish(solved(objective, duality_gap=gap))
+            run.finish(Result.solved(objective, duality_gap=gap))
         return run
 
     def _run(self, data, Cs):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fsnotes.core.bounds import delta, kappa, minimax
-from fsnotes.core.estimator import solved
+from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import MomentClassifier, feasible_bound, largest_bound
 from fsnotes.core.tolerances import KAPPA_REACHED
 from fsnotes.core.validation import check_bound, check_count
@@ -117,7 +117,7 @@ class GreedyMPM(MomentClassifier):
         self.order_ = problem.used[order]
         weights = np.zeros(len(problem.used))
         weights[chosen] = machine.weights
-        return weights, machine.margin_split[0], len(chosen), solved(len(chosen))
+        return weights, machine.margin_split[0], len(chosen), Result.solved(len(chosen))
 
     def _warn_if_few(self, most):
         if self.n_features > most:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fsnotes.core.estimator import SparseClassifier, solved
+from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.mm import Result
 from fsnotes.core.reweighting import (
     HALVES,
     Reweighted,
@@ -113,7 +114,7 @@ class SteppingSelector(HingeSelector):
     def _end(self, rows, used):
         nothing = self.C * rows.hinge_of_nothing()
         if not len(used):
-            self.n_iter_, self.objective_, self.result_ = 0, nothing, solved(nothing)
+            self.n_iter_, self.objective_, self.result_ = 0, nothing, Result.solved(nothing)
             return np.zeros(0)
         least = 0 if self.n_features is None else min(self._size(rows), len(used))
         run = self._steps(rows, least)

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from fsnotes.core.estimator import SparseClassifier, solved
+from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.mm import Result
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.highs import DualModel
@@ -172,7 +173,7 @@ class L1SVM(SparseClassifier):
             self._warn_of_price(program, idle, len(chosen))
         self._set_planes(features, scaled, offsets)
         self.objective_ = float(sum(objectives))
-        self.result_ = solved(self.objective_, duality_gap=max(gaps), counts=counts)
+        self.result_ = Result.solved(self.objective_, duality_gap=max(gaps), counts=counts)
 
     def _heaviest(self, sizes, chosen):
         """So many of those chosen as are asked for."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fsnotes.core.estimator import solved
+from fsnotes.core.mm import Result
 from fsnotes.core.reweighting import beyond_rounding
 from fsnotes.rivals.hinge_selector import HingeSelector
 from fsnotes.solvers.margin import SoftMargin
@@ -88,7 +88,7 @@ class SVMRanking(HingeSelector):
         self.objective_ = margin.objective
         counts = {"quadratic program": 1, **{k: int(v) for k, v in margin.counts.items()}}
         gap = float(margin.duality_gap)
-        self.result_ = solved(margin.objective, duality_gap=gap, counts=counts)
+        self.result_ = Result.solved(margin.objective, duality_gap=gap, counts=counts)
         return weights
 
     def _summary_lines(self):

@@ -10,8 +10,9 @@ from functools import cached_property
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fsnotes.core.estimator import SparseClassifier, solved
+from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.kernels import Kernel, check_kernel
+from fsnotes.core.mm import Result
 from fsnotes.core.samples import FeatureScaling
 from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import SelectionWarning, warn
@@ -321,7 +322,7 @@ def result_of_planes(planes, **more):
     """Return the result of two problems that have nothing to do with each other."""
     value = sum(plane.value for plane in planes)
     gap = sum(plane.value - plane.bound for plane in planes) / value if value > 0 else 0.0
-    return solved(value, duality_gap=float(max(0.0, gap)), **more)
+    return Result.solved(value, duality_gap=float(max(0.0, gap)), **more)
 
 
 def refit_planes(data, mask, planes, refit):

@@ -122,7 +122,7 @@ def test_summary_without_names(model):
     heaviest = abs(machine.coef_[0] * machine.scale_).argmax()
     assert lines[5].split()[0] == f"x{heaviest}"
     assert len(lines) == 5 + machine.n_selected_
-    assert lines[3].startswith(f"positive weights speak for {machine.classes_.tolist()[1]!r}")
+    assert lines[3].startswith(f"a positive weight favours class {machine.classes_.tolist()[1]!r}")
     assert lines[4].split() == ["feature", "weight", "weight", "x", "sd"]
     # columns stand below one another
     assert len({len(line) for line in lines[4:]}) == 1

@@ -459,7 +459,7 @@ def test_the_summary_of_many_classes():
     lines = machine.summary().splitlines()
     assert lines[0] == f"RFS: {machine.n_selected_} of 13 features"
     assert f"{machine.objective_:.6g} at lam=40" in lines[1]
-    assert lines[4].split() == ["feature", "norm", "speaks", "most", "for"]
+    assert lines[4].split() == ["feature", "norm", "largest", "for"]
     table = [line.split() for line in lines[5:]]
     scaled = machine.coef_ * machine.scale_
     norms = np.linalg.norm(scaled, axis=0)
