@@ -6,7 +6,8 @@ import numpy as np
 
 from benchmarks.harness import Comparison, Curve
 from fsnotes import DSO, literal, load
-from fsnotes.l2p import JointMachine, Rows
+from fsnotes.core.joint import MarginData
+from fsnotes.l2p import JointStep
 
 P = 0.9  # what the machine does unless told otherwise
 
@@ -22,12 +23,12 @@ def instance(n_rows, n_columns, n_classes, apart=1.5):
 
 
 def prepared(X, y):
-    return Rows(X, y, np.ones(len(X)), y.max() + 1)
+    return MarginData(X, y, np.ones(len(X)), y.max() + 1)
 
 
 def later(rows):
     """Sizes after some steps, and a machine whose active rows are those of the last of them."""
-    machine = JointMachine(rows)
+    machine = JointStep(rows)
     W = machine.solve(np.ones(rows.X.shape[1]))
     largest = np.linalg.norm(W, axis=1).max()
     for _ in range(4):
@@ -54,7 +55,7 @@ def one_step(shape, floor, repeats):
     return Comparison(
         f"DSO, a joint step, {name} (s)",
         "literal CVXPY",
-        lambda: JointMachine(rows).solve(sizes),
+        lambda: JointStep(rows).solve(sizes),
         theirs,
         floor,
         repeats,

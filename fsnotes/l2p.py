@@ -1,4 +1,7 @@
-"""Direct sparsity: few rows of weights that are used by all classes, by reweighting."""
+"""DSO, direct sparsity optimisation: few rows of weights that all classes use.
+
+The formulation is that of H. Peng and Y. Fan (2016), whose equations are cited by their numbers.
+"""
 
 import warnings
 from dataclasses import replace
@@ -8,116 +11,50 @@ from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.joint import REFIT_C, JointClassifier
 from fsnotes.core.mm import stages
 from fsnotes.core.surrogates import Power
-from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT
+from fsnotes.core.validation import check_bool, check_one_of, check_real
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.squared_hinge import SquaredHinge, Unbounded
 
-__all__ = ["DSO", "JointSteps", "Rows", "only", "refitted"]
+__all__ = ["DSO", "Alternation", "Elimination", "JointStep", "JointSteps"]
 
-LARGEST_C = 1e6
-SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)  # of the largest row of the first machine
-ROUGH = 3e-2  # change of the weights at which a stage on the way ends
-STRIDE = 10  # most by which the length of a row is taken on, in one step
-REACH, FARTHER, NEARER = 2, 1.5, 4  # steps by which rows are taken on, and how that changes
-DEAD = 1e-6  # of the largest row, what counts as zero
-GAIN = 1e-12  # of an objective, the least for which sizes are taken on
-NO_RISE = 1e-9  # of an objective, what a row that is dropped may cost by rounding
-LOST = 1e-9  # of a margin or an objective, what a row that is left out may cost
-MISSING = 1e-4  # of a margin, what rounding may lack
-DEPENDENT = 1e-10  # of a column, what is left of one that is a sum of others
-ROUNDS = 30  # exchanges for each row, before least squares are given up
-REFIT_C = 1.0  # of the refit, where the margin is hard
-
-
-class Rows:
-    """Rows with a column of ones, their one-versus-rest signs, and their shares of the loss."""
-
-    def __init__(self, Z, of_class, shares, n_classes):
-        self.X = np.hstack([Z, np.ones((len(Z), 1))])
-        self.signs = np.where(of_class[:, None] == np.arange(n_classes), 1.0, -1.0)
-        self.shares = shares
-
-    def margins(self, W):
-        live = np.flatnonzero(W.any(axis=1))
-        return self.signs * (self.X[:, live] @ W[live])
-
-    def loss(self, W):
-        """Weighted sum of squares of what the margins lack of 1."""
-        return float(self.shares @ (np.maximum(0, 1 - self.margins(W)) ** 2).sum(axis=1))
+LARGEST_C = 1e6  # with more, the margins are hard up to rounding
+SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)  # relative to the first W's longest row
+ROUGH = 3e-2  # change of W at which a stage on the way ends, relative to its largest entry
+MISSING = 1e-4  # part of a margin that rounding may take away
+DEPENDENT = 1e-10  # part of a column outside of the span of others, if it depends on them
+ROUNDS = 30  # exchanges for each row, before non-negative least squares are given up
+NO_RISE = 1e-9  # part of an objective that a row may gain by rounding when it is dropped
+LOST = 1e-9  # part of a margin or of an objective that rows dropped at the end may cost
+GAIN = 1e-12  # part of an objective by which a longer step has to lower it
+REACH = 2  # number of steps by which a longer step goes ahead at first, and at least
+FARTHER = 1.5  # factor of this number after a longer step that gained
+NEARER = 4  # divisor of this number after one that did not
+STRIDE = 10  # largest factor by which a longer step changes the length of a row
 
 
-class JointMachine:
-    """The machine of least ``sum |w_i|^2 / sizes_i``, of all classes, with its last blocks."""
-
-    def __init__(self, rows):
-        self.rows = rows
-        self.programs = SquaredHinge(rows.signs)
-
-    def solve(self, sizes, softness=0.0):
-        """Weights; rows whose size is zero have none.
-
-        ``softness`` is the price of a sum of squares of weights over that of the squares of what
-        margins lack; at 0, none may lack anything.
-        """
-        X, signs = self.rows.X, self.rows.signs
-        live = np.flatnonzero(sizes > 0)
-        columns = X if len(live) == X.shape[1] else X[:, live]
-        roots = np.sqrt(sizes[live])
-        found = self.programs.solve(columns * roots, softness / self.rows.shares)
-        W = np.zeros((X.shape[1], signs.shape[1]))
-        W[live] = roots[:, None] * found.weights
-        if softness == 0:  # what is missing of 1 by rounding
-            least = (signs * (columns @ W[live])).min(axis=0)
-            if (least < 1 - MISSING).any():
-                raise SubproblemError(f"a margin is {least.min():.3g} instead of 1, by rounding")
-            W /= np.minimum(1, least)
-        return W
-
-
-def refitted(rows, chosen, C=REFIT_C):
-    """The machine of some features that minimises ``|W|^2 + C`` times the loss.
-
-    Parameters
-    ----------
-    rows : Rows
-    chosen : ndarray of int
-    C : float
-
-    Returns
-    -------
-    W : ndarray of shape (n_features + 1, n_classes)
-        Zero where not chosen; the last row are the offsets.
-    """
-    sizes = np.zeros(rows.X.shape[1])
-    sizes[chosen] = sizes[-1] = 1
-    # with blocks of its own, since those of steps before it are far from them
-    return JointMachine(rows).solve(sizes, 1 / C)
-
-
-def only(W, chosen):
-    """Weights of some features, and the offsets."""
-    kept = np.zeros_like(W)
-    places = np.append(chosen, -1)
-    kept[places] = W[places]
-    return kept
+# ------------------------------------------------------------ the problem, and the weights (10)
 
 
 class Smoothed:
-    """``sum (|w_i|^2 + eps^2)^(p/2) - eps^p``, and C times the loss; for `majorize_minimize`."""
+    """``sum (|w_i|^2 + eps^2)^(p/2) - eps^p``, and C times the loss; for `majorize_minimize`.
 
-    def __init__(self, rows, p, C, eps, tol):
-        self.rows, self.C, self.tol = rows, C, tol
+    At ``eps = 0`` it is ``|W|_{2,p}^p`` of (1), whose minimum under margins is (5).
+    """
+
+    def __init__(self, data, p, C, eps, tol):
+        self.data, self.C, self.tol = data, C, tol
         self.power = Power(p, eps)
 
     def value(self, W):
         penalty = self.power.value(np.linalg.norm(W, axis=1)).sum()
-        return penalty + (self.C * self.rows.loss(W) if self.C is not None else 0)
+        return penalty + (self.C * self.data.loss(W) if self.C is not None else 0)
 
     def tangent(self, W):
-        """Sizes, ``|w_i|^(2 - p)`` but for the smoothing, after (10) of Peng and Fan (2016)."""
+        """Sizes ``(|w_i|^2 + eps^2)^(1 - p/2)``: (10) has ``Sigma_ii^2 = 1 / s_i`` at eps = 0."""
         norms = np.linalg.norm(W, axis=1)
         return self.power.p / 2 / self.power.slope_of_square(norms)
 
@@ -125,123 +62,175 @@ class Smoothed:
         return np.count_nonzero(W[:-1].any(axis=1))
 
 
-class JointSteps(Smoothed):
-    """Each step is the machine of least ``sum |w_i|^2 / sizes_i`` under all constraints."""
+# ------------------------------------------------------------ the joint step over U and E
 
-    def __init__(self, machine, p, C, eps, tol):
-        super().__init__(machine.rows, p, C, eps, tol)
-        self.machine = machine
+
+class JointStep:
+    """Least ``|Sigma W|_F^2 = sum |w_i|^2 / s_i`` over all of W under the margins of (5).
+
+    It is the step over U and E together, which (11) and its sequel take one after the other.
+    """
+
+    def __init__(self, data):
+        self.data = data
+        self.programs = SquaredHinge(data.signs)
+
+    def solve(self, sizes, softness=0.0):
+        """Weights of least ``sum |w_i|^2 / sizes_i``; rows whose size is zero are zero.
+
+        With a softness above 0, one over it is the cost of the loss; at 0 the margins are hard.
+        """
+        X, signs = self.data.X, self.data.signs
+        live = np.flatnonzero(sizes > 0)
+        columns = X if len(live) == X.shape[1] else X[:, live]
+        roots = np.sqrt(sizes[live])
+        found = self.programs.solve(columns * roots, softness / self.data.sample_weight)
+        W = np.zeros((X.shape[1], signs.shape[1]))
+        W[live] = roots[:, None] * found.weights
+        if softness == 0:  # rounding may have taken a part of the margins
+            least = (signs * (columns @ W[live])).min(axis=0)
+            if (least < 1 - MISSING).any():
+                raise SubproblemError(f"a margin is {least.min():.3g} instead of 1, by rounding")
+            W /= np.minimum(1, least)
+        return W
+
+
+class JointSteps(Smoothed):
+    """Steps over all of W.
+
+    Longer steps are tried first, and steps without the rows that are all but zero. They are taken
+    where they lower the objective; the step itself does in any case.
+    """
+
+    def __init__(self, step, p, C, eps, tol):
+        super().__init__(step.data, p, C, eps, tol)
+        self.step = step
         self.softness = 0.0 if C is None else p / (2 * C)
-        self.last, self.reach, self.is_rough = None, REACH, tol >= ROUGH
+        self.last = None
+        self.reach = REACH
+        self.is_rough = tol >= ROUGH
 
     def minimize(self, sizes, W):
         norms = np.linalg.norm(W, axis=1)
         if not norms.any():
             return W
-        dead = norms <= DEAD * norms.max()
+        dead = norms <= NEGLIGIBLE_WEIGHT * norms.max()
         value = self.value(W)
-        further = self._further(norms)
+        factors = self._factors(norms)
         self.last = norms
-        if further is not None:
-            new = self._tried(np.where(dead, 0, sizes * further), value * (1 - GAIN))
+        if factors is not None:
+            new = self._try(np.where(dead, 0, sizes * factors), value * (1 - GAIN))
             if new is not None:
-                # the next step is one as it comes, by which the direction is seen again
-                self.last, self.reach = None, self.reach * FARTHER
+                self.last = None  # the next step is a plain one, which shows the direction again
+                self.reach *= FARTHER
                 return new
             self.reach = max(REACH, self.reach / NEARER)
         if dead.any():
-            new = self._tried(np.where(dead, 0, sizes), value * (1 + NO_RISE))
+            new = self._try(np.where(dead, 0, sizes), value * (1 + NO_RISE))
             if new is not None:
                 return new
-        return self.machine.solve(sizes, self.softness)
+        return self.step.solve(sizes, self.softness)
 
-    def _further(self, norms):
-        """Factors that take sizes on in the direction of the last step, in the last stage alone.
-
-        As far as so many such steps would go, more of them each time that the objective falls.
-        """
+    def _factors(self, norms):
+        """Factors of the sizes that go on in the direction of the last step; None on the way."""
         last = self.last
         if self.is_rough or last is None or abs(norms - last).max() <= self.tol * norms.max():
             return None
         ratios = np.divide(norms, last, out=np.ones(len(norms)), where=(last > 0) & (norms > 0))
         return np.clip(ratios**self.reach, 1 / STRIDE, STRIDE) ** (2 - self.power.p)
 
-    def _tried(self, sizes, limit):
+    def _try(self, sizes, limit):
         try:
-            new = self.machine.solve(sizes, self.softness)
+            new = self.step.solve(sizes, self.softness)
         except (Unbounded, SubproblemError):
             return None
         return new if self.value(new) <= limit else None
 
 
-class Alternation(Smoothed):
-    """Each step of Algorithm 1 of Peng and Fan (2016): first U for E, then E for U.
+# ------------------------------------------------------------ the published Algorithm 1
 
-    Where rows are more than their rank, ``X W = X X^+ (Y + E)`` stands for ``X W = Y + E``.
-    """
+
+class Alternation(Smoothed):
+    """A round of Algorithm 1: the step over U at the slacks E, then the step over E at this U."""
 
     def __init__(self, elimination, p, eps, tol):
-        super().__init__(elimination.rows, p, None, eps, tol)
+        super().__init__(elimination.data, p, None, eps, tol)
         self.elimination = elimination
 
     def minimize(self, sizes, W):
-        V = self.elimination.free_step(sizes)
-        return self.elimination.slack_step(self.tangent(V), V)
+        V = self.elimination.u_step(sizes)
+        return self.elimination.e_step(self.tangent(V), V)
 
 
 class Elimination:
-    """Equations whose pivots, the first columns that depend on no others, follow from the rest."""
+    """The equations ``X W = Y + E`` of (6), solved as in (7) for the rows of W at the pivots.
 
-    def __init__(self, rows):
-        self.rows = rows
-        X = rows.X
+    Pivots are the first columns of X that depend on no others; the rows of W elsewhere are U. (8)
+    has ``[I M]`` at the left and ``N + L E`` at the right; here both are multiplied by the pivot
+    columns, so that nothing is inverted. Where X has more rows than its rank, ``X X^+ (Y + E)``
+    stands for ``Y + E``, by an orthonormal base of the pivot columns.
+    """
+
+    def __init__(self, data):
+        self.data = data
+        X = data.X
         self.pivots = first_independent(X)
-        self.exact = len(self.pivots) == len(X)
-        self.base = np.eye(len(X)) if self.exact else qr(X[:, self.pivots], mode="economic")[0]
-        self.equations = X if self.exact else self.base.T @ X
         self.others = np.setdiff1d(np.arange(X.shape[1]), self.pivots)
-        self.slacks = np.zeros(rows.signs.shape)
-        self.programs = SquaredHinge(rows.signs)
+        self.is_exact = len(self.pivots) == len(X)
+        self.base = np.eye(len(X))
+        if not self.is_exact:
+            self.base = qr(X[:, self.pivots], mode="economic")[0]
+        self.equations = self.base.T @ X
+        self.E = np.zeros(data.signs.shape)
+        self.programs = SquaredHinge(data.signs)
 
     def start(self):
-        return self.free_step(np.ones(self.rows.X.shape[1]))
+        """The first step over U, from ``E = 0`` and ``Sigma = I``."""
+        return self.u_step(np.ones(self.data.X.shape[1]))
 
-    def free_step(self, sizes):
-        """Least ``sum |w_i|^2 / sizes_i`` for these slacks, (12) without its inverses."""
+    def u_step(self, sizes):
+        """Least ``sum |w_i|^2 / sizes_i`` for the slacks E, as (12) and (13), without inverses."""
         roots = np.sqrt(sizes)
-        wanted = self.base.T @ (self.rows.signs + self.slacks)
+        wanted = self.base.T @ (self.data.signs + self.E)
         Q, R = qr((self.equations * roots).T, mode="economic")
         return roots[:, None] * (Q @ solve_triangular(R, wanted, trans="T"))
 
-    def slack_step(self, sizes, W):
-        """Least ``sum |w_i|^2 / sizes_i`` over the pivots and the slacks, others fixed."""
-        signs, pivots = self.rows.signs, self.pivots
+    def e_step(self, sizes, W):
+        """Least ``sum |w_i|^2 / sizes_i`` over E and the pivots, ``|Lambda (L E + H)|_F^2``.
+
+        The other rows of W are as they are. With ``X W = Y + E`` the slacks are what the margins
+        exceed 1 by, hence the pivots solve a joint step; otherwise E is what is solved for.
+        """
+        signs, pivots = self.data.signs, self.pivots
         W = W.copy()
         fixed = self.equations[:, self.others] @ W[self.others]
         columns = self.equations[:, pivots]
-        if self.exact:
-            roots = np.sqrt(sizes[pivots])
-            found = self.programs.solve(columns * roots, np.zeros(len(signs)), 1 - signs * fixed)
-            W[pivots] = roots[:, None] * found.weights
-            self.slacks = self.rows.X @ W - signs
-            return W
         roots = np.sqrt(sizes[pivots])[:, None]
-        given = np.linalg.solve(columns, self.base.T @ signs - fixed) / roots
-        moved = (np.linalg.solve(columns, self.base.T) / roots).T
-        # Columns of length 1 keep non-negative least squares from going round in circles sooner.
-        lengths, size = np.linalg.norm(moved, axis=1), np.linalg.norm(given, axis=0)
-        unit = (moved / lengths[:, None]).T
+        if self.is_exact:
+            targets = 1 - signs * fixed
+            found = self.programs.solve(columns * roots.T, np.zeros(len(signs)), targets)
+            W[pivots] = roots * found.weights
+            self.E = self.data.X @ W - signs
+            return W
+        H = np.linalg.solve(columns, self.base.T @ signs - fixed) / roots
+        L = np.linalg.solve(columns, self.base.T) / roots
         for k, sign in enumerate(signs.T):
-            try:
-                found, _ = nnls(unit * sign, -given[:, k] / size[k], maxiter=ROUNDS * len(signs))
-                slacks = found * size[k] / lengths
-            except RuntimeError:
-                program = SquaredHinge(sign[:, None])
-                targets = -sign[:, None] * (moved @ given[:, [k]])
-                slacks = program.solve(moved, np.zeros(len(signs)), targets).multipliers[:, 0]
-            self.slacks[:, k] = sign * slacks
-        W[pivots] = roots * (given + moved.T @ self.slacks)
+            self.E[:, k] = sign * least_slacks(L * sign, H[:, k])
+        W[pivots] = roots * (H + L @ self.E)
         return W
+
+
+def least_slacks(L, H):
+    """Least ``|L e + H|^2`` over ``e >= 0``."""
+    # Columns of length 1 keep non-negative least squares from going round in circles sooner.
+    lengths = np.linalg.norm(L, axis=0)
+    size = np.linalg.norm(H) or 1.0
+    try:
+        return nnls(L / lengths, -H / size, maxiter=ROUNDS * L.shape[1])[0] * size / lengths
+    except RuntimeError:
+        program = SquaredHinge(np.ones((L.shape[1], 1)))
+        targets = -L.T @ H[:, None]
+        return program.solve(L.T, np.zeros(L.shape[1]), targets).multipliers[:, 0]
 
 
 def first_independent(X):
@@ -251,7 +240,8 @@ def first_independent(X):
     R = abs(np.diag(qr(X[:, :N], mode="r")[0]))
     if len(R) == N and (R > DEPENDENT * sizes[:N]).all():
         return np.arange(N)
-    pivots, basis = [], np.zeros((N, 0))
+    pivots = []
+    basis = np.zeros((N, 0))
     for j in range(q):
         left = X[:, j] - basis @ (basis.T @ X[:, j])
         left -= basis @ (basis.T @ left)
@@ -264,13 +254,16 @@ def first_independent(X):
     return np.array(pivots)
 
 
-class DSO(SparseClassifier):
+# ------------------------------------------------------------ the estimator
+
+
+class DSO(JointClassifier):
     """Few features for all classes at once: direct sparsity optimisation under margins.
 
-    Of each class a plane is sought that separates it from all others. With a row of weights
-    ``w_i`` for each feature, one weight a class, minimise ``sum |w_i|_2^p`` where each margin is at
-    least 1, problem (5) of Peng and Fan (2016), or with a price ``C`` of the squares of what
-    margins lack. A feature costs nothing only if no class uses it.
+    Each class gets a plane that separates it from all others. With a row of weights ``w_i`` for
+    each feature, one weight a class, minimise ``sum |w_i|_2^p`` where each margin is at least 1,
+    problem (5) of Peng and Fan (2016), or add `C` times the squares of what margins miss of 1. A
+    feature costs nothing only if no class uses it.
 
     Parameters
     ----------
@@ -281,7 +274,7 @@ class DSO(SparseClassifier):
         Select so many at most: those with the largest `row_norms_`, which the refit changes. No
         more than are alive.
     C : float, optional
-        Price of the sum over rows and classes of ``max(0, 1 - margin)**2``, up to 1e6. A smaller
+        Cost of the sum over rows and classes of ``max(0, 1 - margin)**2``, up to 1e6. A smaller
         one keeps fewer features; it counts rows, so with ten times as many try a tenth. Without it
         the margins are hard, and classes that no plane separates are an error. The refit is soft in
         any case.
@@ -291,12 +284,12 @@ class DSO(SparseClassifier):
         depends on the order of the features, and where rows are more than their rank does not keep
         the margins. It has no ``C``.
     refit : bool, default=True
-        Return the machine of the features selected that minimises ``|W|^2 + C`` times the squares
-        of what margins lack, with a C of 1 where the margins are hard; otherwise the end of the
-        steps itself.
+        Return the solution for the features selected that minimises ``|W|^2 + C`` times the
+        squares of what margins miss, with a C of 1 where the margins are hard; otherwise the end of
+        the steps itself.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation, from the middle of
-        the class means. The bias is a weight that costs as any other, so that both matter.
+        Measure features in units of their pooled within-class standard deviation, from the middle
+        of the class means. The bias is a weight that costs as any other, so that both matter.
     tol : float, default=1e-05
         The last stage ends when no weight changes by more than this part of the largest.
     max_iter : int, default=500
@@ -310,7 +303,7 @@ class DSO(SparseClassifier):
         Exactly zero where not selected.
     intercept_ : ndarray of shape (n_classes,), or (1,)
     objective_ : float
-        ``sum |w_i|^p``, the bias row included, and C times the squares of what margins lack, in
+        ``sum |w_i|^p``, the bias row included, and C times the squares of what margins miss, in
         the units that `scale` sets, at the end of the steps. Two classes have two columns.
     n_live_ : int
         Features alive at the end of the steps: those whose row is more than 1e-6 of the largest.
@@ -335,10 +328,11 @@ class DSO(SparseClassifier):
     Notes
     -----
     A row of weights costs ``(|w_i|^2 + eps^2)^(p/2) - eps^p``, and eps goes to 1e-8 of the largest
-    row in six stages. All classes share the matrix ``X diag(sizes) X'`` of a step, which takes
-    O(N^2 k) for N rows and k features alive; a quadratic program over multipliers of each class
-    adds O(s^3) for s of them above zero, a few times. Where rows are more than features, the
-    products of these s rows alone are formed. Equal rows are one row, of the sum of their weights.
+    row in six stages. A step is a quadratic program for each class. All share the matrix
+    ``X diag(sizes) X'``, which takes O(N^2 k) for N rows and k features alive; each adds a few
+    factors of O(s^3) for s multipliers above zero. Where rows are more than features, only the
+    products of these s rows are formed, or matrices of size k. Equal rows are one row, which has
+    the sum of their weights.
 
     Published misprints, put right: the matrix P of (8) begins with -M, (11) has the square of
     Sigma both times, and the ones stand in a column of X.
@@ -357,8 +351,6 @@ class DSO(SparseClassifier):
     >>> [DSO(p=p).fit(X, y).n_live_ for p in (0.5, 0.1)]
     [10, 9]
     """
-
-    many_classes = True
 
     def __init__(
         self,
@@ -385,8 +377,6 @@ class DSO(SparseClassifier):
 
     def _check_parameters(self):
         check_real("p", self.p, 0, open_at=0, most=1)
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
         if self.C is not None:
             check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
         check_one_of("method", self.method, ("joint", "alternating"))
@@ -395,96 +385,53 @@ class DSO(SparseClassifier):
                 f'method="alternating" has hard margins; pass C=None instead of {self.C!r}, or '
                 'method="joint"'
             )
-        check_bool("refit", self.refit)
-        check_bool("scale", self.scale)
-        check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        super()._check_parameters()
         check_bool("progress", self.progress)
 
     def _fit_samples(self, samples):
-        samples = samples.deduplicate()
-        features = self._scale_features(samples)
-        if not self.scale:
-            features = features.from_origin()
-        Z = features.apply(samples.X)
-        rows = Rows(Z, samples.class_index, samples.sample_weight, len(self.classes_))
-        machine = JointMachine(rows)
+        samples, features, data = self._margin_data(samples)
         try:
-            W = self._end(rows, machine)
+            W = self._descend(data)
         except Unbounded as error:
             raise self._not_separable(error.certificates, samples) from None
-        least = rows.margins(W).min()
-        norms = np.linalg.norm(W[:-1], axis=1)
-        self.row_norms_ = np.zeros(self.n_features_in_)
-        self.row_norms_[features.used] = norms
-        self.n_live_ = int(np.count_nonzero(norms))
-        chosen = np.sort(np.argsort(-norms, kind="stable")[: self._size()])
-        W = self._machine(rows, W, chosen)
+        C = REFIT_C if self.C is None else self.C
+        self._select_and_refit(features, data, W, C, self.refit or not W[:-1].any())
         self._warn_of_number(len(features.used))
-        self._warn_of_margins(least)
-        self._set_planes(features, W[:-1].T, W[-1])
+        self._warn_of_margins(data.margins(W).min())
 
-    # ------------------------------------------------------------ the steps
-
-    def _end(self, rows, machine):
-        """Weights in which the steps end, those of rounding left out."""
-        first = machine.solve(np.ones(rows.X.shape[1]), self._softness())
-        largest = np.linalg.norm(first, axis=1).max()
+    def _descend(self, data):
+        """The weights in which the steps end, without those that are rounding."""
+        step = JointStep(data)
+        first = step.solve(
+            np.ones(data.X.shape[1]), 0.0 if self.C is None else self.p / (2 * self.C)
+        )
+        longest = np.linalg.norm(first, axis=1).max()
         if self.method == "joint":
-            start, family, options = first, JointSteps, (machine, self.p, self.C)
+            start, family, options = first, JointSteps, (step, self.p, self.C)
         else:
-            elimination = Elimination(rows)
+            elimination = Elimination(data)
             start, family, options = elimination.start(), Alternation, (elimination, self.p)
         problems = [
-            family(*options, eps * largest, self.tol if eps == SMOOTHING[-1] else ROUGH)
+            family(*options, eps * longest, self.tol if eps == SMOOTHING[-1] else ROUGH)
             for eps in SMOOTHING
         ]
-        W, result = self._stages(problems, start)
+        W, result = self._run(problems, start)
         self.n_iter_ = len(result.steps) - len(problems)
-        W = self._without_rounding(rows, W, SMOOTHING[-1] * largest)
+        W = self._drop_rounding(data, W, SMOOTHING[-1] * longest)
         penalty = (np.linalg.norm(W, axis=1) ** self.p).sum()
-        self.objective_ = float(penalty + (0 if self.C is None else self.C * rows.loss(W)))
-        counts = {kind: int(count) for kind, count in machine.programs.counts.items()}
-        self.result_ = replace(result, counts=counts)
+        self.objective_ = float(penalty + (0 if self.C is None else self.C * data.loss(W)))
+        self.result_ = replace(result, counts=dict(step.programs.counts))
         return W
 
-    def _without_rounding(self, rows, W, eps):
-        """Weights without the rows that are next to nothing, unless margins need them."""
-        norms = np.linalg.norm(W, axis=1)
-        if norms.max() <= eps:
-            return np.zeros(W.shape)
-        dead = norms <= DEAD * norms.max()
-        dead[-1] = False  # the bias is no feature, whatever the units
-        kept = np.where(dead[:, None], 0, W)
-        # hard margins are restored below, by weights that are larger by as much as is missing
-        allowed = DEAD if self.C is None else LOST * (norms**self.p).sum()
-        needed = self._lacking(rows, W) + allowed
-        for j in np.flatnonzero(dead)[np.argsort(-norms[dead], kind="stable")]:
-            if self._lacking(rows, kept) <= needed:
-                break
-            kept[j] = W[j]
-        least = rows.margins(W).min(axis=0)
-        if self.C is None and (least >= 1 - LOST).all():
-            kept /= np.minimum(1, rows.margins(kept).min(axis=0))
-        return kept
-
-    def _lacking(self, rows, W):
-        """What the margins lack, as a part of the objective."""
-        if self.C is None:
-            return max(0, 1 - rows.margins(W).min())
-        return self.C * rows.loss(W)
-
-    def _softness(self):
-        return 0.0 if self.C is None else self.p / (2 * self.C)
-
-    def _stages(self, problems, start):
+    def _run(self, problems, start):
         from tqdm import tqdm
 
+        hidden = not self.progress
         with (
-            tqdm(total=len(problems), desc="DSO", unit="stage", disable=not self.progress) as bar,
+            tqdm(total=len(problems), desc="DSO", unit="stage", disable=hidden) as bar,
             warnings.catch_warnings(),
         ):
-            # of a stage on the way it is nobody's concern
+            # A stage on the way need not converge.
             warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
 
             def show(step, W):
@@ -501,16 +448,30 @@ class DSO(SparseClassifier):
             )
         return W, result
 
-    # ------------------------------------------------------------ what is returned
+    def _drop_rounding(self, data, W, eps):
+        """Weights without the rows that are all but zero, unless margins need them."""
+        norms = np.linalg.norm(W, axis=1)
+        if norms.max() <= eps:
+            return np.zeros(W.shape)
+        dead = norms <= NEGLIGIBLE_WEIGHT * norms.max()
+        dead[-1] = False  # the bias is no feature, whatever the units
+        kept = np.where(dead[:, None], 0, W)
+        # Hard margins are restored below, by weights that are larger by as much as is missing.
+        allowed = NEGLIGIBLE_WEIGHT if self.C is None else LOST * (norms**self.p).sum()
+        needed = self._missing(data, W) + allowed
+        for j in np.flatnonzero(dead)[np.argsort(-norms[dead], kind="stable")]:
+            if self._missing(data, kept) <= needed:
+                break
+            kept[j] = W[j]
+        if self.C is None and (data.margins(W) >= 1 - LOST).all():
+            kept /= np.minimum(1, data.margins(kept).min(axis=0))
+        return kept
 
-    def _size(self):
-        return self.n_live_ if self.n_features is None else min(self.n_live_, self.n_features)
-
-    def _machine(self, rows, W, chosen):
-        """The machine of the features chosen, refitted or as the steps left it."""
-        if self.refit or not len(chosen):
-            return refitted(rows, chosen, REFIT_C if self.C is None else self.C)
-        return only(W, chosen)
+    def _missing(self, data, W):
+        """What the margins miss: the most of a hard one, or C times the loss."""
+        if self.C is None:
+            return max(0, 1 - data.margins(W).min())
+        return self.C * data.loss(W)
 
     def _warn_of_number(self, count):
         if self.n_features is not None and self.n_features > self.n_live_:
@@ -537,19 +498,19 @@ class DSO(SparseClassifier):
             )
 
     def _summary_lines(self):
-        priced = "" if self.C is None else f" + C (squares of what margins lack) at C={self.C:g}"
+        loss = "" if self.C is None else f" + C (squares of what margins miss) at C={self.C:g}"
         return [
-            f"sum |w|^p{priced}, at p={self.p:g}, before the refit: {self.objective_:.6g}",
+            f"sum |w|^p{loss}, at p={self.p:g}, before the refit: {self.objective_:.6g}",
             "no promise for new data",
         ]
 
     def _not_separable(self, certificates, samples):
         """The error, with a certificate for the rows as they were passed."""
         found = {}
-        for k, certificate in certificates.items():
-            of_rows = np.zeros(samples.n_passed)
-            of_rows[samples.row] = certificate
-            found[self.classes_.tolist()[k]] = of_rows
+        for k, multipliers in certificates.items():
+            certificate = np.zeros(samples.n_passed)
+            certificate[samples.row] = multipliers
+            found[self.classes_.tolist()[k]] = certificate
         names = ", ".join(repr(label) for label in list(found)[:5]) + ", ..." * (len(found) > 5)
         return NotSeparableError(
             f"no plane separates the rows of class {names} from all others, so there is no hard "

@@ -16,9 +16,10 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from fsnotes import DSO, l2p, literal, load
+from fsnotes.core.joint import MarginData
 from fsnotes.core.mm import majorize_minimize, stages
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError
-from fsnotes.l2p import Alternation, Elimination, JointMachine, JointSteps, Rows
+from fsnotes.l2p import Alternation, Elimination, JointStep, JointSteps
 
 
 def wide(seed, N=12, n=30, K=3):
@@ -40,7 +41,7 @@ def tall(seed, N=40, n=6, K=3, apart=1.0):
 
 def rows_of(X, y, shares=None):
     """Rows as they are."""
-    return Rows(X, y, np.ones(len(X)) if shares is None else shares, y.max() + 1)
+    return MarginData(X, y, np.ones(len(X)) if shares is None else shares, y.max() + 1)
 
 
 def signs_of(machine, y):
@@ -102,7 +103,7 @@ def test_a_step_is_that_of_the_literal_program(C):
             sizes[rng.random(len(sizes)) < 0.3] = 0
         p = rng.uniform(0.1, 1)
         rows = rows_of(X, y, shares)
-        W = JointMachine(rows).solve(sizes, 0.0 if C is None else p / (2 * C))
+        W = JointStep(rows).solve(sizes, 0.0 if C is None else p / (2 * C))
         wanted, value = literal.dso_step(rows.X, rows.signs, sizes, C, p, shares)
         # the oracle's gap of 1e-9 leaves its weights the root of that
         assert np.allclose(W, wanted, rtol=1e-4, atol=1e-4 * abs(wanted).max())
@@ -120,7 +121,7 @@ def test_the_tangent_touches_and_lies_above():
     rng = np.random.default_rng(0)
     rows = rows_of(*wide(0))
     for p in (0.01, 0.5, 1.0):
-        step = JointSteps(JointMachine(rows), p, 2.0, 0.05, 1e-5)
+        step = JointSteps(JointStep(rows), p, 2.0, 0.05, 1e-5)
         W = rng.standard_normal((31, 3)) * rng.uniform(0, 1, (31, 1))
         sizes = step.tangent(W)
 
@@ -140,13 +141,13 @@ def test_shares_are_prices_of_rows():
     shares = np.arange(len(X)) % 3 + 1.0
     rows, again = rows_of(X, y, shares), np.repeat(np.arange(len(X)), shares.astype(int))
     sizes = np.linspace(0.5, 2, 7)
-    W = JointMachine(rows).solve(sizes, 0.2)
-    assert np.allclose(W, JointMachine(rows_of(X[again], y[again])).solve(sizes, 0.2), atol=1e-9)
+    W = JointStep(rows).solve(sizes, 0.2)
+    assert np.allclose(W, JointStep(rows_of(X[again], y[again])).solve(sizes, 0.2), atol=1e-9)
 
 
 def test_a_margin_that_rounding_has_lost_is_no_machine(monkeypatch):
     rows = rows_of(*wide(0))
-    machine = JointMachine(rows)
+    machine = JointStep(rows)
     solve = machine.programs.solve
 
     def poor(*args):
@@ -180,7 +181,7 @@ def test_the_objective_never_rises_and_is_that_of_the_weights(p, C):
     for seed in range(6):
         X, y = wide(seed) if seed % 2 or C is None else tall(seed)
         rows = rows_of(X, y)
-        machine, met = JointMachine(rows), []
+        machine, met = JointStep(rows), []
         start = machine.solve(np.ones(rows.X.shape[1]), 0.0 if C is None else p / (2 * C))
         epsilons = 0.1, 1e-3, 1e-6
         problems = [JointSteps(machine, p, C, eps, 1e-4) for eps in epsilons]
@@ -359,7 +360,7 @@ def test_half_steps_are_those_of_the_published_algorithm():
         X, y = wide(seed)
         rows, ours = literal_bits(X, y)
         order, M, N, L = literal.peng2016.solution_space(rows.X, rows.signs)
-        assert list(ours.pivots) == order[:12] and ours.exact
+        assert list(ours.pivots) == order[:12] and ours.is_exact
         U = literal.peng2016.dso_directions(M, N, np.ones(31))
         V = np.vstack([N - M @ U, U])[np.argsort(order)]
         start = ours.start()
@@ -368,13 +369,13 @@ def test_half_steps_are_those_of_the_published_algorithm():
             N - M @ U, 1 / np.linalg.norm(V[order], axis=1)[:12] ** 0.5
         )
         W = np.vstack([N - M @ U + L @ E, U])[np.argsort(order)]
-        found = ours.slack_step(np.linalg.norm(V, axis=1), start)
+        found = ours.e_step(np.linalg.norm(V, axis=1), start)
         assert np.allclose(found, W, atol=1e-6)
-        assert np.allclose(ours.slacks, E, atol=1e-6)
+        assert np.allclose(ours.E, E, atol=1e-6)
         sizes = np.linalg.norm(W, axis=1)
         again = literal.peng2016.dso_directions(M, N + L @ E, 1 / np.sqrt(sizes[order]))
         V = np.vstack([N + L @ E - M @ again, again])[np.argsort(order)]
-        assert np.allclose(ours.free_step(sizes), V, atol=1e-6)
+        assert np.allclose(ours.u_step(sizes), V, atol=1e-6)
 
 
 def test_where_rows_exceed_the_rank_slacks_are_projected_as_published():
@@ -382,13 +383,13 @@ def test_where_rows_exceed_the_rank_slacks_are_projected_as_published():
         X, y = tall(seed, 20, 4, apart=3.0)
         rows, ours = literal_bits(X, y)
         order, M, N, L = literal.peng2016.solution_space(rows.X, rows.signs)
-        assert not ours.exact and M.shape == (5, 0)
+        assert not ours.is_exact and M.shape == (5, 0)
         start = ours.start()
         assert np.allclose(start, N[np.argsort(order)], atol=1e-8)
         E = literal.peng2016.dso_errors(rows.signs, L)(N, 1 / np.linalg.norm(N, axis=1) ** 0.5)
-        found = ours.slack_step(np.linalg.norm(start, axis=1), start)
+        found = ours.e_step(np.linalg.norm(start, axis=1), start)
         assert np.allclose(found, (N + L @ E)[np.argsort(order)], atol=1e-5)
-        assert (rows.signs * ours.slacks).min() >= 0
+        assert (rows.signs * ours.E).min() >= 0
 
 
 @pytest.mark.parametrize("spread", [0.1, 1, 3])
@@ -396,13 +397,13 @@ def test_half_steps_are_optimal_whatever_the_sizes(spread):
     """Non-negative least squares go round in circles where sizes differ much."""
     rng = np.random.default_rng(0)
     ours = Elimination(rows_of(*tall(3, 40, 6, apart=30.0)))
-    signs, start = ours.rows.signs, ours.start()
+    signs, start = ours.data.signs, ours.start()
     for _ in range(3):
         sizes = np.exp(spread * rng.standard_normal(len(start)))
-        W = ours.slack_step(sizes, start)
+        W = ours.e_step(sizes, start)
         # X W = X X^+ (Y + E), hence a slack e moves the sum of squares by 2 (Y e)' X^+' W / sizes
-        slopes = signs * (np.linalg.pinv(ours.rows.X).T @ (W / sizes[:, None]))
-        slacks = signs * ours.slacks
+        slopes = signs * (np.linalg.pinv(ours.data.X).T @ (W / sizes[:, None]))
+        slacks = signs * ours.E
         size = abs(slopes).max()
         assert slacks.min() >= 0 and slopes.min() >= -1e-7 * size
         assert abs(slopes[slacks > 1e-6 * slacks.max()]).max() <= 1e-6 * size
@@ -448,7 +449,7 @@ def stalled(X, y, eps, tol=1e-6):
             start = Alternation(elimination, 1.0, size * np.linalg.norm(W, axis=1).max(), tol)
             W, result = majorize_minimize(start, W, tol=tol, max_iter=100)
     assert result.status != "rose"
-    machine = JointMachine(rows)
+    machine = JointStep(rows)
     return W, start, machine.solve(start.tangent(W))
 
 
@@ -675,12 +676,12 @@ def test_equal_features_share_a_row():
 def test_the_blocks_of_before_do_not_change_a_fit(monkeypatch):
     X, y = tall(8)
     warm = DSO(C=1.0, refit=False).fit(X, y)
-    solve = JointMachine.solve
+    solve = JointStep.solve
 
     def cold(self, *args):
-        return solve(JointMachine(self.rows), *args)
+        return solve(JointStep(self.data), *args)
 
-    monkeypatch.setattr(JointMachine, "solve", cold)
+    monkeypatch.setattr(JointStep, "solve", cold)
     assert close(DSO(C=1.0, refit=False).fit(X, y).coef_, warm.coef_, 1e-7)
 
 

@@ -16,8 +16,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import RFS, literal, load
+from fsnotes.core.joint import MarginData, fit_features
 from fsnotes.errors import SelectionWarning
-from fsnotes.l2p import Rows, refitted
 from fsnotes.rivals import rfs
 from fsnotes.rivals.rfs import RowSums, SmoothedRowSums
 
@@ -124,10 +124,7 @@ def test_the_gap_is_one_to_a_bound_that_holds():
         assert sums.lower <= best and sums.gap(W) <= 1e-8
         for _ in range(5):
             theta = rng.normal(size=Y.shape) * rng.choice([0.1, 1, 10])
-            bound, longest, pulling = sums.feasible(theta, A.T @ theta)
-            assert bound <= best * (1 + 1e-12)
-            assert (longest <= shares * (1 + 1e-12)).all()
-            assert (pulling <= lam * (1 + 1e-12)).all()
+            assert sums.bound(theta) <= best * (1 + 1e-12)
             nearby = W + 1e-3 * rng.normal(size=W.shape)
             assert value_of(nearby, A, Y, lam, shares) >= best * (1 - 1e-8)
 
@@ -155,7 +152,6 @@ def test_a_step_gains_no_less_than_the_reweighted_ridge_regression():
     Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
     sums = RowSums(A, Y, np.ones(len(A)), 5.0)
     stage = SmoothedRowSums(sums, 1e-2, 1e-3, 0.0)
-    sums.reached = 1.0
     W = np.random.default_rng(0).normal(size=(A.shape[1], 3))
     for _ in range(10):
         rows = 1 / np.sqrt(((A @ W - Y) ** 2).sum(axis=1) + 1e-4)
@@ -173,14 +169,19 @@ def test_slope_and_curvature_are_derivatives():
     A, Y = rng.normal(size=(9, 4)), rng.normal(size=(9, 3))
     stage = SmoothedRowSums(RowSums(A, Y, rng.uniform(1, 2, 9), 0.7), 0.1, 0.2, 0.0)
     W, D = rng.normal(size=(2, 4, 3))
-    curved = stage.tangent(W)
-    second = stage._curved(curved.row_parts, A @ D)
-    bent = A.T @ second + stage._curved(curved.weight_parts, D)
+
+    def slope(W):
+        residuals, weights = stage.tangent(W)
+        return A.T @ residuals.theta + weights.theta
+
+    residuals, weights = stage.tangent(W)
     h = 1e-5
-    ahead, behind = (stage.tangent(W + step * D).slope for step in (h, -h))
-    assert np.allclose((ahead - behind) / (2 * h), bent, rtol=1e-6, atol=1e-7)
-    slope = (stage.value(W + h * D) - stage.value(W - h * D)) / (2 * h)
-    assert np.isclose((curved.slope * D).sum(), slope, rtol=1e-7)
+    second = (slope(W + h * D) - slope(W - h * D)) / (2 * h)
+    for curve in ("bend", "turn"):
+        bent = A.T @ getattr(residuals, curve)(A @ D) + getattr(weights, curve)(D)
+        assert np.allclose(second, bent, rtol=1e-6, atol=1e-7)
+    change = (stage.value(W + h * D) - stage.value(W - h * D)) / (2 * h)
+    assert np.isclose((slope(W) * D).sum(), change, rtol=1e-7)
 
 
 @pytest.mark.parametrize("lam", [1e-3, 1.0, 20.0, 1e3])
@@ -376,7 +377,7 @@ def test_exact_zeros_cost_nothing():
     A, Y, *_ = matrices(RFS(), X, y)
     sums = RowSums(A, Y, np.ones(len(A)), 40.0)
     W, _ = sums.solve(1e-6, 100)
-    fewer = rfs.without_fading(sums, W)
+    fewer = rfs.drop_fading(sums, W)
     assert (fewer == 0).all(axis=1).sum() > (W == 0).all(axis=1).sum()
     assert sums.value(fewer) <= sums.value(W) * (1 + 1e-9)
 
@@ -479,7 +480,7 @@ def test_results_are_plain_data():
 
 def test_refits_of_some_features():
     Z, y = WINE[0] / WINE[0].std(axis=0), WINE[1]
-    W = refitted(Rows(Z, y, np.ones(len(y)), 3), np.array([0, 6]))
+    W = fit_features(MarginData(Z, y, np.ones(len(y)), 3), np.array([0, 6]))
     assert W.shape == (14, 3)
     assert np.flatnonzero(W.any(axis=1)).tolist() == [0, 6, 13]
 
