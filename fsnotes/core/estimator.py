@@ -196,7 +196,7 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
         check_is_fitted(self, "coef_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         scaled = self.coef_ * self.scale_
-        sizes = abs(scaled[0]) if len(scaled) == 1 else np.linalg.norm(scaled, axis=0)
+        sizes = np.linalg.norm(scaled, axis=0)
         chosen = np.flatnonzero(self.support_)
         chosen = chosen[np.argsort(-sizes[chosen], kind="stable")]
         width = max([len("feature"), *(len(str(names[j])) for j in chosen)])

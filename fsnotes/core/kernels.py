@@ -26,17 +26,9 @@ def check_kernel(kernel, gamma, *, optional=False):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel function of rows in units of their own.
+    """A kernel function, by its name in scikit-learn or of two rows, of scaled rows.
 
-    Attributes
-    ----------
-    function : str or callable
-        One of scikit-learn's names, or a function of two rows.
-    gamma : float
-    origin : ndarray or float
-        The point from which rows are measured.
-    scale : ndarray
-        The unit of each feature.
+    Rows are measured from the origin and in the units of `scale`.
     """
 
     function: object

@@ -51,22 +51,10 @@ class MomentProblem:
 
     @classmethod
     def from_moments(cls, moments, *, ridge, scale, names=None):
-        """Check the moments and measure the features that vary.
+        """Check the moments of two classes and measure the features that vary.
 
-        Parameters
-        ----------
-        moments : ClassMoments
-            Of two classes.
-        ridge : float
-            Added to the variances, in the units that `scale` sets.
-        scale : bool
-            Whether features are weighed in their units.
-        names : sequence, optional
-            Names of the features, for a warning.
-
-        Returns
-        -------
-        MomentProblem
+        The ridge is added to the variances, in the units that `scale` sets; `names` of the features
+        are for a warning.
         """
         labels = moments.classes_.tolist()
         for label, count, weight in zip(labels, moments.counts_, moments.weights_, strict=True):

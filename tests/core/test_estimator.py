@@ -1,15 +1,17 @@
 """What every estimator shares: classes, scores, names, errors, the summary."""
 
 import copy
+import inspect
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
+import fsnotes
 from fsnotes import L1MPM, L1SVM, MPM, SMPM, KernelMPM, ProbitEM, TwinSVM, errors, load
-from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.estimator import BaseClassifier, SparseClassifier
 from fsnotes.core.samples import Samples
 from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import (
@@ -261,3 +263,16 @@ def test_a_warning_is_issued_at_the_line_that_called_the_package():
             estimator.fit(X, y)
         assert {w.filename for w in caught} == {__file__}
         assert len(caught) == 1
+
+
+def test_there_is_one_fit_and_each_hook_has_one_signature():
+    hooks = ("fit", "_check_parameters", "_clear_fit", "_check_data", "_fit_samples", "_solve")
+    estimators = [getattr(fsnotes, name) for name in fsnotes.__all__]
+    estimators = [e for e in estimators if inspect.isclass(e) and issubclass(e, BaseEstimator)]
+    assert len(estimators) > 20
+    for name in hooks:
+        found = {
+            base.__dict__[name] for e in estimators for base in e.__mro__ if name in vars(base)
+        }
+        assert len({tuple(inspect.signature(hook).parameters) for hook in found}) == 1, name
+    assert {e.fit for e in estimators} == {BaseClassifier.fit}
