@@ -29,9 +29,7 @@ from fsnotes.core.mm import majorize_minimize
 from fsnotes.core.surrogates import Exponential
 from fsnotes.errors import SelectionWarning
 from fsnotes.solvers.planes import PlaneProgram
-from fsnotes.twin.objective import ConcaveObjective as Surrogate
-from fsnotes.twin.objective import LinearObjective as LinearProblem
-from fsnotes.twin.objective import objective_of
+from fsnotes.twin.objective import ConcaveObjective, objective_of
 
 SIGMAS = [0.003, 0.03, 0.3]
 
@@ -44,6 +42,24 @@ def draw(seed, m0=13, m1=11, n=5):
     X[y == 1] += rng.uniform(-2, 2, n)
     c_fit, c_hinge = (tuple((10 ** rng.uniform(-1, 0.3, 2)).tolist()) for _ in range(2))
     return X, y, c_fit, c_hinge, 10 ** rng.uniform(-2, 0), rng.uniform(0.2, 0.8)
+
+
+def options_of(seed, *shape, **more):
+    """Samples, labels and parameters, with more of them or others."""
+    X, y, c_fit, c_hinge, _, balance = draw(seed, *shape)
+    return X, y, {"c_fit": c_fit, "c_hinge": c_hinge, "sigma": 0.02, "balance": balance, **more}
+
+
+def published_options(seed, *shape, **more):
+    """The same for the problem as printed: sigma as it is, no units, no refit."""
+    more = {"sigma": draw(seed, *shape)[4], "sigma_absolute": True, **more}
+    return options_of(seed, *shape, scale=False, refit=False, **more)
+
+
+def as_printed(X, y, options):
+    """The classes and the parameters in the order of the paper, whose first class is 1."""
+    prices = options["c_fit"][::-1], options["c_hinge"][::-1]
+    return X[y == 1], X[y == 0], *prices, options["sigma"], options["balance"]
 
 
 def rows_of(X, mask, kernel=None, gamma=None):
@@ -144,6 +160,14 @@ def replayed(machine, mask):
     return found
 
 
+def first_mask(machine):
+    """The mask at which the moves began."""
+    mask = machine.support_.copy()
+    for move in reversed(machine.moves_):
+        mask[move.feature] = not move.selected
+    return mask
+
+
 def falls(steps):
     for before, after in itertools.pairwise(steps):
         if before.stage == after.stage:
@@ -158,32 +182,15 @@ def falls(steps):
 def test_the_published_search_is_algorithm_1(kernel, tol):
     moved = 0
     for seed in range(15):
-        X, y, c_fit, c_hinge, sigma, balance = draw(seed)
-        values = Values(X, y, c_fit, c_hinge, balance)
-        machine = FTSVM(
-            c_fit=c_fit,
-            c_hinge=c_hinge,
-            sigma=sigma,
-            sigma_absolute=True,
-            balance=balance,
-            init="score",
-            search="greedy",
-            kernel=kernel,
-            gamma=0.1,
-            tol=tol / values.nothing,
-            refit=False,
-            scale=False,
-        )
+        X, y, options = published_options(seed, kernel=kernel, gamma=0.1)
+        sigma = options["sigma"]
+        machine = FTSVM(init="score", search="greedy", **options)
+        prices = [options[name] for name in ("c_fit", "c_hinge", "balance")]
+        machine.tol = tol / Values(X, y, *prices).nothing
         quiet(machine, X, y)
         E, planes, value, history = literal.ftsvm(
-            X[y == 1],
-            X[y == 0],
-            c_fit[::-1],
-            c_hinge[::-1],
-            sigma,
-            balance,
-            kernel
-            and (lambda rows, points: pairwise_kernels(rows, points, metric="rbf", gamma=0.1)),
+            *as_printed(X, y, options),
+            kernel and (lambda a, b: pairwise_kernels(a, b, metric="rbf", gamma=0.1)),
             tol=tol,
         )
         if kernel is None:  # here features without a weight are dropped, though it gains little
@@ -244,9 +251,7 @@ def test_every_objective_is_that_of_the_mask(init, search):
         def objective(mask, values=values, sigma=machine.sigma_):
             return sigma * mask.sum() + values(mask)[0]
 
-        first = machine.support_.copy()
-        for move in reversed(machine.moves_):
-            first[move.feature] = not move.selected
+        first = first_mask(machine)
         assert machine.result_.steps[0].n_selected == first.sum()
         assert init != "all" or first.all()
         assert np.isclose(machine.result_.steps[0].objective, objective(first), rtol=1e-8)
@@ -308,19 +313,13 @@ def test_refit_is_the_twin_machine_on_the_support():
         assert lean.objective_ == machine.objective_
         assert not np.allclose(lean.coef_, machine.coef_)
     X, y, *_ = draw(0)
-    machines = [FTSVM(c_fit=1, c_hinge=1, kernel="rbf", refit=r).fit(X, y) for r in (True, False)]
-    assert np.array_equal(machines[0].support_, machines[1].support_)
-    assert machines[0].n_selected_ and not np.isclose(*(m.norms_[0] for m in machines), rtol=1e-3)
-    values = of_machine(machines[0], X, y)
-    rows = rows_of(values.X, machines[0].support_, "rbf", machines[0].gamma_)
-    _, expected = literal.twin_svm(rows[y == 1], rows[y == 0], (1, 1), (1, 1))
-    found = machines[0].plane_values(X)
-    own = TwinSVM(kernel="rbf", gamma=machines[0].gamma_, scale=False)
-    quiet(own, np.where(machines[0].support_, values.X, 0), y)
-    assert np.isclose(own.objective_, sum(expected), rtol=1e-6)
-    assert np.allclose(
-        own.plane_values(np.where(machines[0].support_, values.X, 0)), found, atol=1e-5
-    )
+    machine = FTSVM(c_fit=1, c_hinge=1, kernel="rbf").fit(X, y)
+    lean = FTSVM(c_fit=1, c_hinge=1, kernel="rbf", refit=False).fit(X, y)
+    assert machine.n_selected_ and np.array_equal(machine.support_, lean.support_)
+    assert not np.isclose(machine.norms_[0], lean.norms_[0], rtol=1e-3)
+    selected = np.where(machine.support_, X / machine.scale_, 0)
+    alone = quiet(TwinSVM(kernel="rbf", gamma=machine.gamma_, scale=False), selected, y)
+    assert np.allclose(alone.plane_values(selected), machine.plane_values(X), atol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
@@ -370,19 +369,6 @@ def test_no_single_flip_improves(init, tol):
         assert machine.result_.status == "converged"
 
 
-def test_a_flip_that_is_ruled_out_would_be_seen(monkeypatch):
-    """The same test, with bounds that promise too much, fails."""
-    monkeypatch.setattr(LinearProblem, "largest_gains", lambda problem, state: np.zeros(problem.n))
-    monkeypatch.setattr(LinearProblem, "order", lambda problem, state: list(range(problem.n)))
-    worse = 0
-    for seed in range(20):
-        X, y = make_instance(seed)
-        machine = quiet(FTSVM(sigma=SIGMAS[seed % 3], init="score", refit=False), X, y)
-        flips, values = single_flips(machine, X, y)
-        worse += (flips < machine.objective_ - 1.01e-6 * values.nothing).any()
-    assert worse > 5
-
-
 def test_near_the_optimum_on_the_fixed_instances():
     gaps, published, from_all = [], [], []
     for seed in range(0, 100, 4):
@@ -409,17 +395,9 @@ def test_near_the_optimum_on_the_fixed_instances():
 def test_branch_and_bound_is_enumeration():
     better = 0
     for seed in range(20):
-        X, y, c_fit, c_hinge, sigma, balance = draw(seed, n=6)
-        options = {
-            "c_fit": c_fit,
-            "c_hinge": c_hinge,
-            "sigma": sigma,
-            "sigma_absolute": True,
-            "balance": balance,
-            "scale": False,
-            "refit": False,
-        }
-        values = Values(X, y, c_fit, c_hinge, balance)
+        X, y, options = published_options(seed, 13, 11, 6)
+        sigma = options["sigma"]
+        values = Values(X, y, options["c_fit"], options["c_hinge"], options["balance"])
         least = values.of_all_sets(sigma)
         assert np.isclose(values.least(sigma), least, rtol=1e-9)
         exact = quiet(FTSVM(exact=True, **options), X, y)
@@ -431,10 +409,7 @@ def test_branch_and_bound_is_enumeration():
         greedy = quiet(FTSVM(exact=True, init="score", search="greedy", **options), X, y)
         assert np.isclose(greedy.objective_, least, rtol=1e-6)
         falls(greedy.result_.steps)
-        first = greedy.support_.copy()
-        for move in reversed(greedy.moves_):
-            first[move.feature] = not move.selected
-        for mask, objective in replayed(greedy, first):
+        for mask, objective in replayed(greedy, first_mask(greedy)):
             assert np.isclose(objective, sigma * mask.sum() + values(mask)[0], rtol=1e-8)
         published = quiet(FTSVM(init="score", search="greedy", **options), X, y)
         better += greedy.objective_ < published.objective_ * (1 - 1e-6)
@@ -443,25 +418,28 @@ def test_branch_and_bound_is_enumeration():
 
 def test_no_answer_beats_the_enumeration_as_printed():
     for seed in range(3):
-        X, y, c_fit, c_hinge, sigma, balance = draw(seed, 8, 9, 4)
-        E, planes, value = literal.ftsvm_exact(
-            X[y == 1], X[y == 0], c_fit[::-1], c_hinge[::-1], sigma, balance
-        )
-        machine = FTSVM(
-            c_fit=c_fit,
-            c_hinge=c_hinge,
-            sigma=sigma,
-            sigma_absolute=True,
-            balance=balance,
-            exact=True,
-            scale=False,
-            refit=False,
-        )
-        quiet(machine, X, y)
+        X, y, options = published_options(seed, 8, 9, 4)
+        E, planes, value = literal.ftsvm_exact(*as_printed(X, y, options))
+        machine = quiet(FTSVM(exact=True, **options), X, y)
         assert np.isclose(machine.objective_, value, rtol=1e-6)
         assert np.array_equal(machine.support_, E)
         for k, (w, _) in ((1, planes[0]), (0, planes[1])):
             assert np.allclose(machine.coef_[k], w, atol=1e-6)
+
+
+def test_a_feature_that_is_idle_among_all_may_be_the_best_alone():
+    """Features 0 and 1 together leave their sum without a weight, until a feature is expensive."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    parts = rng.standard_normal((40, 2)) * 0.3 + 2 * y[:, None]
+    X = np.column_stack([parts, 0.4 * parts.sum(axis=1)])
+    options = {"c_fit": 1, "c_hinge": 1, "scale": False, "refit": False}
+    assert not FTSVM(sigma=0, **options).fit(X, y).support_[2]
+    values = Values(X, y, 1, 1, 0.5)
+    for sigma in (0.01, 0.02, 0.05):
+        exact = FTSVM(sigma=sigma, exact=True, **options).fit(X, y)
+        assert np.isclose(exact.bound_, values.of_all_sets(exact.sigma_), rtol=1e-6)
+        assert exact.support_[2]
 
 
 def objective_for(machine, X, y):
@@ -623,41 +601,36 @@ def test_squared_distances_do_not_drift():
 def test_the_loop_of_the_start_descends_what_it_should():
     kept = 0
     for seed in range(10):
-        X, y, c_fit, c_hinge, _, balance = draw(seed, n=7)
-        machine = FTSVM(c_fit=c_fit, c_hinge=c_hinge, sigma=0.05, balance=balance, scale=False)
-        problem, stand_in = objective_for(machine, X, y), Exponential(3.0)
-        loop = Surrogate(problem, stand_in)
-        planes = problem.solve(np.ones(7, dtype=bool)).planes
+        X, y, options = options_of(seed, 13, 11, 7)
+        objective = objective_for(FTSVM(scale=False, **options), X, y)
+        surrogate = Exponential(3.0)
+        problem = ConcaveObjective(objective, surrogate)
+        values = Values(X, y, options["c_fit"], options["c_hinge"], options["balance"])
+        programs = list(values.programs(X))
         visited = []
+        start = objective.solve(np.ones(7, dtype=bool)).weights.ravel()
         weights, result = majorize_minimize(
-            loop,
-            np.concatenate([plane.weights for plane in planes]),
-            callback=lambda step, point, visited=visited: visited.append((step, point)),
+            problem, start, callback=lambda step, point, seen=visited: seen.append((step, point))
         )
         assert result.status == "converged" and len(visited) >= 2
-        for step, point in visited:
-            both, value = np.split(point, 2), 0
-            for k, program in enumerate(Values(X, y, c_fit, c_hinge, balance).programs(X)):
-                offset = program.best_offset(both[k])
-                loss = program.loss(both[k], offset) + abs(both[k]).sum()
-                value += problem.balance[k] * loss
-            value += problem.sigma * (1 - np.exp(-3 * (abs(both[0]) + abs(both[1])))).sum()
-            assert np.isclose(step.objective, value, rtol=1e-9)
-        # the tangent lies above, and touches
-        point, slopes = visited[0][1], loop.tangent(visited[0][1])
-        step, sizes = 1e-6, problem.joint_sizes(point)
-        for j in range(7):
-            ahead = sizes + step * (np.arange(7) == j)
-            slope = problem.sigma * (stand_in.value(ahead) - stand_in.value(sizes)).sum() / step
-            assert np.isclose(slopes[j], slope, rtol=1e-4)
         kept += np.count_nonzero(weights)
-        # what lies above is minimised, with a price of the weights for each plane
-        for half, k, share in zip(
-            np.split(loop.minimize(slopes, point), 2), (0, 1), problem.balance, strict=True
-        ):
-            program = list(Values(X, y, c_fit, c_hinge, balance).programs(X))[k]
+        for step, point in visited:
+            both = np.split(point, 2)
+            value = objective.sigma * (1 - np.exp(-3 * (abs(both[0]) + abs(both[1])))).sum()
+            for w, program, share in zip(both, programs, values.shares, strict=True):
+                value += share * (program.loss(w, program.best_offset(w)) + abs(w).sum())
+            assert np.isclose(step.objective, value, rtol=1e-9)
+        # the tangent is the slope by the size of a feature
+        point = visited[0][1]
+        slopes = problem.tangent(point)
+        sizes = abs(np.split(point, 2)[0]) + abs(np.split(point, 2)[1])
+        ahead = surrogate.value(sizes + 1e-6) - surrogate.value(sizes)
+        assert np.allclose(slopes, objective.sigma * ahead / 1e-6, rtol=1e-4)
+        # what lies above is minimised, with costs of the weights for each plane
+        both = np.split(problem.minimize(slopes, point), 2)
+        for w, program, share in zip(both, programs, values.shares, strict=True):
             costs = 1 + slopes / share
-            value = costs @ abs(half) + program.loss(half, program.best_offset(half))
+            value = costs @ abs(w) + program.loss(w, program.best_offset(w))
             assert np.isclose(value, program.solve(costs).value, rtol=1e-8)
     assert kept
 
@@ -867,11 +840,6 @@ def test_more_features_than_there_are_is_told():
 
 
 # ---------------------------------------------------------------- invariances
-
-
-def options_of(seed):
-    X, y, c_fit, c_hinge, _, balance = draw(seed)
-    return X, y, {"c_fit": c_fit, "c_hinge": c_hinge, "sigma": 0.02, "balance": balance}
 
 
 @pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])

@@ -1,17 +1,14 @@
 """Twin machines: optimal planes, in the right order, and what they say of rows."""
 
 import contextlib
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import GOOD, LABELS, pooled_deviation, quiet, units
+from conftest import quiet, units
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from fsnotes import L1TwinSVM, TwinSVM, literal, load, make_cross_planes, make_instance, make_wide
@@ -116,9 +113,12 @@ def test_the_objective_is_that_of_the_coefficients(kind, scale):
     for seed in range(30):
         X, y = make_instance(seed)
         c_fit, c_hinge = [((0.3, 2.0), (1.0, 0.1)), (0.1, 0.1), (5.0, 1.0)][seed % 3]
-        machine = quiet(plain(kind, c_fit=c_fit, c_hinge=c_hinge, scale=scale), X, y)
-        assert np.isclose(machine.objective_, as_fitted(machine, X, y), rtol=1e-9)
-        assert np.allclose(machine.scale_, units(X, y, scale))
+        weights = [None, np.random.default_rng(seed).uniform(0.5, 2, len(y))][seed % 2]
+        machine = plain(kind, c_fit=c_fit, c_hinge=c_hinge, scale=scale)
+        quiet(machine, X, y, sample_weight=weights)
+        assert np.isclose(machine.objective_, as_fitted(machine, X, y, weights), rtol=1e-9)
+        if weights is None:
+            assert np.allclose(machine.scale_, units(X, y, scale))
         assert machine.result_.status == "solved" and machine.result_.duality_gap <= 1e-7
         assert machine.result_.objective == machine.objective_
 
@@ -235,26 +235,6 @@ def test_lines_that_cross_away_from_the_middle():
         assert quiet(kind(c_fit=10, c_hinge=1), middle, labels).score(middle, labels) < 0.85
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "linear"])
-@each
-def test_a_kernel_may_be_a_function(kind, kernel):
-    X, y, *_ = draw(6, 9, 9, 3)
-
-    def function(a, b):
-        assert a.ndim == b.ndim == 1
-        gamma = 1 / 3
-        return {
-            "rbf": np.exp(-gamma * ((a - b) ** 2).sum()),
-            "laplacian": np.exp(-gamma * abs(a - b).sum()),
-            "poly": (gamma * (a @ b) + 1) ** 3,
-            "linear": a @ b,
-        }[kernel]
-
-    machines = [plain(kind, kernel=k).fit(X, y) for k in (kernel, function)]
-    assert np.isclose(machines[0].objective_, machines[1].objective_, rtol=1e-7)
-    assert np.allclose(*(m.plane_values(X) for m in machines), atol=1e-5)
-
-
 def test_a_linear_kernel_is_another_problem():
     """Its norm is over samples."""
     X, y, *_ = draw(7)
@@ -286,22 +266,17 @@ def test_equal_means_make_both_planes_flat(kind, c):
             assert not machine.coef_.any() and machine.n_selected_ == 0
 
 
-def test_equal_classes_make_it_say_the_first():
-    X = np.array([[0.0, 1], [1, 5]] * 2)
-    for kind in MACHINES:
-        with pytest.warns(SelectionWarning, match="flat"):
-            machine = kind().fit(X, [0, 1, 1, 0])
-        assert (machine.decision_function(X) == 0).all() and (machine.predict(X) == 0).all()
-
-
-def test_the_heavier_class_is_that_of_more_weight():
+@each
+def test_with_flat_planes_the_heavier_class_is_predicted(kind):
     X, y, *_ = draw(0, 12, 20, 3)
-    for kind in MACHINES:
-        weights = np.where(y == 0, 2.0, 0.5)
-        machine = quiet(kind(), np.zeros((32, 3)), y)
-        assert (machine.predict(X) == 1).all()
-        machine = quiet(kind(), np.zeros((32, 3)), y, sample_weight=weights)
-        assert (machine.predict(X) == 0).all() and (machine.decision_function(X) == -1).all()
+    X = np.zeros_like(X)
+    assert (quiet(kind(), X, y).predict(X) == 1).all()
+    machine = quiet(kind(), X, y, sample_weight=np.where(y == 0, 2.0, 0.5))
+    assert (machine.predict(X) == 0).all() and (machine.decision_function(X) == -1).all()
+    X = np.array([[0.0, 1], [1, 5]] * 2)
+    with pytest.warns(SelectionWarning, match="flat"):
+        machine = kind().fit(X, [0, 1, 1, 0])
+    assert (machine.decision_function(X) == 0).all() and (machine.predict(X) == 0).all()
 
 
 def test_of_one_flat_plane_rows_are_not():
@@ -340,23 +315,6 @@ def test_a_short_normal_is_not_flat():
 # ---------------------------------------------------------------- invariances
 
 
-@each
-@pytest.mark.parametrize("kernel", [None, "rbf", "laplacian"])
-def test_units_and_origin_do_not_matter(kind, kernel):
-    for seed in range(6):
-        X, y, c_fit, c_hinge = draw(seed)
-        options = {"c_fit": c_fit, "c_hinge": c_hinge, "kernel": kernel}
-        machine = quiet(kind(**options), X, y)
-        factors = np.array([1e-3, 0.2, 7, 1e4])
-        moved = X * factors + 5 * factors
-        other = quiet(kind(**options), moved, y)
-        assert np.isclose(other.objective_, machine.objective_, rtol=1e-7)
-        assert np.allclose(other.plane_values(moved), machine.plane_values(X), atol=1e-5)
-        assert np.allclose(other.norms_, machine.norms_, rtol=1e-4)
-        if kernel is None:
-            assert np.allclose(other.coef_ * factors, machine.coef_, atol=1e-5)
-
-
 def test_planes_of_linear_programs_move_with_the_rows():
     X, y, *_ = draw(1)
     machine, other = (
@@ -370,46 +328,10 @@ def test_planes_of_linear_programs_move_with_the_rows():
 
 
 @each
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-def test_a_row_of_weight_two_is_two_rows(kind, kernel):
-    for seed in range(6):
-        X, y, c_fit, c_hinge = draw(seed)
-        weights = np.random.default_rng(seed).integers(0, 4, 20)
-        weights[[np.argmax(y == 0), np.argmax(y == 1)]] = 2
-        options = {"c_fit": c_fit, "c_hinge": c_hinge, "kernel": kernel, "gamma": 0.3}
-        weighted = quiet(kind(**options), X, y, sample_weight=weights)
-        repeated = quiet(kind(**options), np.repeat(X, weights, axis=0), np.repeat(y, weights))
-        assert np.isclose(weighted.objective_, repeated.objective_, rtol=1e-9)
-        assert np.allclose(weighted.plane_values(X), repeated.plane_values(X), atol=1e-7)
-        if kernel is None:
-            plainly = quiet(plain(kind, c_fit=c_fit, c_hinge=c_hinge), X, y, sample_weight=weights)
-            kept = weights > 0
-            found = as_fitted(plainly, X[kept], y[kept], weights[kept].astype(float))
-            assert np.isclose(plainly.objective_, found, rtol=1e-9)
-
-
-@each
-def test_a_weight_for_all_is_a_price(kind):
-    X, y, *_ = draw(2)
-    dear = plain(kind, c_fit=3, c_hinge=6).fit(X, y)
-    heavy = plain(kind, c_fit=1, c_hinge=2).fit(X, y, sample_weight=np.full(20, 3.0))
-    number = plain(kind, c_fit=1, c_hinge=2).fit(X, y, sample_weight=3)
-    assert np.isclose(dear.objective_, heavy.objective_, rtol=1e-9)
-    assert np.array_equal(heavy.coef_, number.coef_)
-
-
-@each
-def test_frames_names_pickles_and_clones(kind):
+def test_the_summary_shows_both_planes(kind):
     X, y, c_fit, c_hinge = draw(9)
     frame = pd.DataFrame(X, columns=["height", "width", "depth", "age"])
-    machine = clone(kind(c_fit=c_fit, c_hinge=c_hinge)).fit(frame, pd.Series(y))
-    assert machine.feature_names_in_.tolist() == list(frame.columns)
-    assert np.array_equal(machine.coef_, kind(c_fit=c_fit, c_hinge=c_hinge).fit(X, y).coef_)
-    for fitted in (machine, kind(kernel="rbf").fit(frame, y)):
-        back = pickle.loads(pickle.dumps(fitted))
-        assert np.array_equal(back.decision_function(frame), fitted.decision_function(frame))
-        assert back.summary() == fitted.summary()
-        assert np.array_equal(back.support_, fitted.support_)
+    machine = kind(c_fit=c_fit, c_hinge=c_hinge).fit(frame, y)
     text = machine.summary()
     assert "plane 0" in text and "plane 1" in text and "no promise for new data" in text
     assert f"{machine.objective_:.6g}" in text
@@ -419,33 +341,7 @@ def test_frames_names_pickles_and_clones(kind):
     assert "points, kernel 'rbf'" in text and "height" in text
 
 
-@each
-def test_a_fit_that_fails_leaves_nothing_of_an_earlier_one(kind):
-    machine = kind().fit(GOOD, LABELS)
-    with pytest.raises(ValueError, match="one class"):
-        machine.fit(GOOD, [1] * 6)
-    with pytest.raises(NotFittedError):
-        machine.predict(GOOD)
-    other = kind(kernel="rbf").fit(GOOD, LABELS).set_params(kernel=None).fit(GOOD, LABELS)
-    assert not hasattr(other, "dual_coef_") and not hasattr(other, "gamma_")
-    assert np.array_equal(other.predict(GOOD), kind().fit(GOOD, LABELS).predict(GOOD))
-
-
 # ---------------------------------------------------------------- bad and degenerate data
-
-
-@each
-def test_kernels_are_checked(kind):
-    for kernel in ("gauss", 3, ["rbf"]):
-        with pytest.raises(ValueError, match=r"^kernel=.*pass None.*rbf.*function"):
-            kind(kernel=kernel).fit(GOOD, LABELS)
-    for gamma in (0, -1, np.nan):
-        with pytest.raises(ValueError, match="^gamma="):
-            kind(kernel="rbf", gamma=gamma).fit(GOOD, LABELS)
-    with pytest.raises(TypeError, match="gives ndarray for two rows"):
-        kind(kernel=lambda a, b: a).fit(GOOD, LABELS)
-    with pytest.raises(ValueError, match="not finite on these rows"):
-        kind(kernel=lambda a, b: np.nan).fit(GOOD, LABELS)
 
 
 @each
@@ -455,12 +351,12 @@ def test_columns_that_do_not_vary(kind, kernel):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         machine = kind(kernel=kernel).fit(X, [0, 1] * 3)
-    told = [str(warning.message) for warning in caught]
-    assert len(told) == 2 and all(w.category is SelectionWarning for w in caught)
-    assert told[0].startswith("constant features are never selected")
-    assert told[1].startswith("no feature is selected: both planes are flat")
+    said = [str(warning.message) for warning in caught]
+    assert [words.split(":")[0] for words in said] == [
+        "constant features are never selected; there are 2",
+        "no feature is selected",
+    ]
     assert machine.n_selected_ == 0 and machine.norms_.tolist() == [0, 0]
-    assert not machine.support_.any() and (machine.predict(X) == 0).all()
     if kind is L1TwinSVM:
         assert np.isclose(machine.objective_, 6)
     else:
@@ -549,13 +445,6 @@ def test_any_small_data(data, kind, kernel, scale):
     if kernel is None:
         assert np.isclose(machine.objective_, as_fitted(machine, X, y), rtol=1e-8)
     assert np.isfinite(machine.decision_function(X)).all()
-
-
-def test_units_of_selection_are_pooled_deviations():
-    X, y = make_instance(3)
-    for kind in MACHINES:
-        assert np.allclose(kind().fit(X, y).scale_, pooled_deviation(X, y))
-        assert (kind(scale=False).fit(X, y).scale_ == 1).all()
 
 
 @each
