@@ -1,18 +1,18 @@
 """Weighted l1 norms under the bounds of two classes: a second-order cone problem.
 
 All problems are ``minimise sum_j (c_j |w_j| - q_j w_j)`` with one of three normalisations, where
-``s_i = sqrt(w' S_i w)`` and ``d`` is the gap of the means:
+``s_i = sqrt(w' S_i w)`` and ``d`` is the difference of the means:
 
 - ``"margin"``: ``d'w >= max(1, kappa_1 s_1) + max(1, kappa_2 s_2)``, the two cones and the two
-  rows ">= 1" of the papers once the offset is eliminated;
+  constraints ">= 1" of the papers once the offset is eliminated;
 - ``"gap"``: ``d'w = 1`` and ``kappa_1 s_1 + kappa_2 s_2 <= 1``;
 - ``"penalty"``: ``d'w = 1``, and ``kappa_1 s_1 + kappa_2 s_2`` is added to the objective.
 
-Only features of a working set enter the problem that is solved; the others are priced with its
-multipliers, and those that would lower the objective join. The optimality conditions on the
-features selected are equations, which Newton's method solves from a guess of the selected
-features and their signs; where it does not arrive, Clarabel solves the working set. Whatever
-the way, an answer is returned only with a duality gap that is computed from it.
+Only features of a working set enter the problem that is solved. The multipliers of its answer tell
+which others would lower the objective, and these join. The optimality conditions on the features
+selected are equations, which Newton's method solves from a guess of the selected features and
+their signs; where it does not arrive, Clarabel solves the problem of the working set. Whatever the
+way, an answer is returned only with a duality gap that is computed from it.
 """
 
 from dataclasses import dataclass, field
@@ -24,26 +24,52 @@ from scipy import linalg, sparse
 
 from fsnotes.errors import SubproblemError
 
-__all__ = ["ConeProblem", "Solution"]
+__all__ = ["ConeProblem", "Program", "Solution"]
 
-PRICED_OUT = 1e-9  # relative excess of |slope| over cost up to which a feature stays out
-FIRST_FEATURES, MOST_FIRST_FEATURES, MORE_FEATURES = 16, 256, 16
-ROUGH, FINE = 1e-4, 1e-9
-FEW_FEATURES = 128  # that join together
-SETTLED = 1e-7  # relative distance of slopes from costs where selected
-GROWTH = 2
-CLOSE, CLOSER = 1e-5, 1e-8  # last step of Newton's method, which squares it
+# What an answer has to keep: its duality gap relative to the objective, and its violation of the
+# constraints relative to the margin.
+LARGEST_GAP = 1e-6
+LARGEST_VIOLATION = 1e-7
 REMEDIES = {
     "margin": "a bound further from the largest",
     "gap": "a bound further from the largest",
-    "penalty": "a larger price of the weights",
+    "penalty": "a larger penalty of the weights",
 }
-LARGEST_GAP, LARGEST_VIOLATION = 1e-6, 1e-7
+
+# A feature stays out while its slope exceeds its cost by no more than this part of the cost; the
+# multipliers of the cone solver are less exact.
+STAYS_OUT = 1e-9
+STAYS_OUT_OF_CONES = 1e-6
+# Features of the first working set, which doubles while they cannot reach the bounds and are a
+# small part of all; then at least so many join at once, or all, where there are few.
+FIRST_FEATURES = 16
+MOST_FIRST_FEATURES = 256
+MORE_FEATURES = 16
+FEW_FEATURES = 128
+MAX_ROUNDS = 200
+
+# The accuracies that are asked of the cone solver, one from which Newton's method goes on, and one
+# that is enough by itself.
+ROUGH = 1e-4
+FINE = 1e-9
+# An answer of the cone solver that uses so much of the feasible weights lacks features.
+LACKS_FEATURES = 1e-3
+
+# Newton's method ends at a step of this part of the weights, since the next squares the error;
+# where costs are unequal, slopes have to be known more closely.
+LAST_STEP = 1e-5
+LAST_STEP_OF_UNEQUAL_COSTS = 1e-8
+# Steps between two changes of the selected features, and such changes, if features join and leave
+# in blocks, and if they do one by one. Where the method arrives, 10 or 30 are enough.
+BOLD_STEPS, BOLD_CHANGES = 12, 12
+CAUTIOUS_STEPS, CAUTIOUS_CHANGES = 40, 60
+# In a working set of so many features going one by one costs less than a cone problem.
 SMALL = 32
-BOLD_TURNS, CAUTIOUS_TURNS, MAX_ROUNDS = 12, 60, 200
-# steps of one turn; where it arrives, 10 or 30 are enough, besides those in which a feature leaves
-BOLD_NEWTON, CAUTIOUS_NEWTON = 12, 40
-MAY_WEIGH, MAY_BIND = 1e-3, 0.9  # parts of the largest weight and of the cost, in a rough answer
+# A deviation below this part of what its terms add up to is what rounding leaves of them.
+CANCELLED = 1e-6
+# A bound is met at kappa s = 1; a state changes where this is missed by more than so much, and a
+# multiplier is out of its range by more than this part of the multiplier of the margin.
+SAME_STATE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -73,7 +99,7 @@ class Solution:
     slopes: np.ndarray | None = None
     deviations: np.ndarray | None = None
     counts: dict = field(default_factory=dict)
-    point: "_Point | None" = field(default=None, repr=False)
+    point: "Point | None" = field(default=None, repr=False)
 
     def holds_at(self, kappas):
         """Whether no bound binds, neither here nor at these kappas: the answer is the same."""
@@ -130,71 +156,77 @@ class ConeProblem:
         size = len(self.pair.mean_diff)
         costs = np.ones(size) if costs is None else costs
         tilt = np.zeros(size) if tilt is None else tilt
-        task = _Task(self, np.array(kappas, dtype=float), costs, tilt, feasible, constant)
-        return task.run(None if start is None else start.point)
+        program = Program(self.pair, self.normalization, kappas, costs, tilt, feasible, constant)
+        return program.verify(program.solve(None if start is None else start.point))
 
 
-@dataclass
-class _Point:
+@dataclass(frozen=True)
+class Point:
     """Weights and multipliers on a working set.
 
-    The slope of the constraints is ``lift * gap - sum_i S_i pulls_i``; the pulls have a column
-    more for the feasible machine.
+    The slope of the constraints is ``multiplier * d - sum_i S_i pulls_i``, with pulls along the
+    weights; they have a column more, for the feasible weights.
     """
 
     features: np.ndarray
     weights: np.ndarray
-    lift: float
+    multiplier: float
     pulls: np.ndarray
     betas: np.ndarray  # multipliers of the deviations, the lengths of the pulls
-    states: tuple
-    share: float = 0.0  # of the feasible machine
-    accuracy: float = 0.0  # of the cone solver; 0 from Newton's method
-    covariances: np.ndarray | None = None  # of the features, to be used again
+    states: tuple  # which constraint of each class binds
+    feasible_part: float = 0.0  # how much of the feasible weights is added to the weights
+    accuracy: float = 0.0  # that of the cone solver; 0 from Newton's method
+    covariances: np.ndarray | None = None  # those of the features, to be used again
 
 
-class _Task:
-    """One call of `ConeProblem.solve`."""
+class Program:
+    """One problem of the family: its data, the working set's growth, and the proof at the end."""
 
-    def __init__(self, problem, kappas, costs, tilt, feasible, constant=0.0):
-        self.pair, self.kind = problem.pair, problem.normalization
-        self.gap, self.kappas, self.costs, self.tilt = self.pair.mean_diff, kappas, costs, tilt
+    def __init__(self, pair, kind, kappas, costs, tilt, direction=None, constant=0.0):
+        self.pair = pair
+        self.kind = kind
+        self.mean_diff = pair.mean_diff
+        self.kappas = np.array(kappas, dtype=float)
+        self.costs = costs
+        self.tilt = tilt
+        self.direction = direction
+        self.constant = constant
         self.counts = {"newton": 0, "cone": 0, "products": 0}
-        self._direction, self.constant = feasible, constant
 
     @cached_property
     def feasible(self):
-        """A multiple of the feasible direction that meets the constraints."""
-        weights = self._direction
-        features = np.flatnonzero(weights)
-        margin = self.gap[features] @ weights[features]
+        """The smallest multiple of the feasible direction that meets the constraints."""
+        features = np.flatnonzero(self.direction)
+        weights = self.direction[features]
+        margin = self.mean_diff[features] @ weights
         if self.kind == "gap":
-            return weights / margin
-        spread = self.kappas * self.pair.deviations(features, weights[features]) / margin
-        # where both cones bind no length is enough, but for a bound that is just attained
-        lengths = (
-            [2.0] + [1 / (1 - s) for s in spread if s < 1] + [1 / np.clip(spread.min(), 1e-9, 0.5)]
-        )
-        excess = [np.maximum(1, t * spread).sum() / t - 1 for t in lengths]
-        fit = [t for t, e in zip(lengths, excess, strict=True) if e <= 1e-9]
-        return weights * (min(fit) if fit else lengths[np.argmin(excess)]) / margin
+            return self.direction / margin
+        spread = self.kappas * self.pair.deviations(features, weights) / margin
+        # with a margin of t, the constraint reads max(1, t k1 s1) + max(1, t k2 s2) <= t, and the
+        # smallest such t is where none of the two cones binds, or one, or both begin to
+        lengths = [2.0, *(1 / (1 - s) for s in spread if s < 1)]
+        lengths.append(1 / np.clip(spread.min(), 1e-9, 0.5))
+        excess = np.array([np.maximum(1, t * spread).sum() / t - 1 for t in lengths])
+        # no length is enough for a bound that is attained but for rounding
+        enough = excess <= max(1e-9, excess.min())
+        return self.direction * (np.array(lengths)[enough].min() / margin)
 
     @cached_property
-    def pushes(self):
-        """Both covariances times the feasible machine."""
+    def feasible_products(self):
+        """Both covariances times the feasible weights."""
         features = np.flatnonzero(self.feasible)
         self.counts["products"] += 1
         return [self.pair.times(i, features, self.feasible[features]) for i in (0, 1)]
 
-    def run(self, start):
-        point = (
-            None
-            if start is None
-            else self.settled(_Block(self, start.features, start.covariances).newton(start))
-        )
-        return self.verified(self.settled_by_cones(start) if point is None else point)
+    def solve(self, start=None):
+        """An optimal `Point`, from that of a problem nearby where one is given."""
+        point = None
+        if start is not None:
+            point = WorkingSet(self, start.features, start.covariances).newton(start)
+            point = self.extend(point)
+        return self.solve_by_cones(start) if point is None else point
 
-    def settled(self, point):
+    def extend(self, point):
         """Newton's method, with features that join until none would; None where that fails."""
         for _ in range(MAX_ROUNDS):
             if point is None:
@@ -202,30 +234,26 @@ class _Task:
             entering = self.entering(point)
             if len(entering) == 0:
                 return point
-            point = _Block(self, np.append(point.features, entering)).newton(point)
+            point = WorkingSet(self, np.append(point.features, entering)).newton(point)
         return None
 
-    def settled_by_cones(self, start):
-        working, accuracy = self.first_features(start), ROUGH
-        aside = np.array([], dtype=int)
+    def solve_by_cones(self, start):
+        """Clarabel on a working set that grows, and Newton's method from each of its answers."""
+        features = self.first_features(start)
+        accuracy = ROUGH
         for _ in range(MAX_ROUNDS):
-            block = _Block(self, working)
-            point = block.cone(accuracy)
-            if point.share < 1e-3:
-                point = self.settled(block.newton(point)) or point
+            working_set = WorkingSet(self, features)
+            point = working_set.cone(accuracy)
+            if point.feasible_part < LACKS_FEATURES:
+                point = self.extend(working_set.newton(point)) or point
             if point.accuracy == 0:
                 return point
             entering = self.entering(point)
             if len(entering) == 0:
-                if accuracy == FINE and len(aside) == 0:
+                if accuracy == FINE:
                     return point
-                if accuracy == ROUGH:
-                    aside = block.unlikely(point)
-                    working = np.setdiff1d(working, aside)
-                else:  # Newton's method did not arrive, and multipliers have to suit all features
-                    entering, aside = aside, aside[:0]
                 accuracy = FINE
-            working = np.union1d(working, entering)
+            features = np.union1d(features, entering)
         raise SubproblemError(
             f"features still enter after {MAX_ROUNDS} rounds; pass ridge= to make the covariances "
             "better conditioned"
@@ -233,70 +261,76 @@ class _Task:
 
     def entering(self, point):
         """Features outside the working set that would lower the objective."""
-        if len(point.features) == len(self.gap):
+        n_features = len(self.mean_diff)
+        if len(point.features) == n_features:
             return np.array([], dtype=int)
         excess = abs(self.slopes(point)) / self.costs - 1
         excess[point.features] = 0
-        outside = np.flatnonzero(excess > (1e-6 if point.accuracy else PRICED_OUT))
-        if len(outside) and len(self.gap) <= FEW_FEATURES:
-            return np.setdiff1d(np.arange(len(self.gap)), point.features)
-        more = max(MORE_FEATURES, len(point.features) // 2)
-        return outside[np.argsort(-excess[outside], kind="stable")[:more]]
+        outside = np.flatnonzero(excess > (STAYS_OUT_OF_CONES if point.accuracy else STAYS_OUT))
+        if len(outside) and n_features <= FEW_FEATURES:
+            return np.setdiff1d(np.arange(n_features), point.features)
+        most = max(MORE_FEATURES, len(point.features) // 2)
+        return outside[np.argsort(-excess[outside], kind="stable")[:most]]
 
     def first_features(self, start):
         """All features if they are few; else the promising ones, enough to reach the bounds.
 
         A start has reached bounds nearby, so that few more than its own are needed.
         """
-        size, everything = FIRST_FEATURES, len(self.gap)
-        while size * GROWTH < everything:  # a larger part saves nothing
+        size = FIRST_FEATURES
+        n_features = len(self.mean_diff)
+        while 2 * size < n_features:  # a larger part saves nothing
             found = self.promising(size)
             if start is not None:
                 return np.union1d(start.features[start.weights != 0], found)
-            if self.kind == "penalty" or size >= MOST_FIRST_FEATURES or self.reach(found) > 1.2:
+            known_to_suffice = self.kind == "penalty" or self.reach(found) > 1.2
+            if known_to_suffice or size >= MOST_FIRST_FEATURES:
                 return found
-            size *= GROWTH
-        return np.arange(everything)
+            size *= 2
+        return np.arange(n_features)
+
+    def promising(self, size):
+        """Features whose means differ most, and those that weigh most in the feasible weights."""
+        found = np.argsort(-abs(self.mean_diff) / self.costs, kind="stable")[: size // 2]
+        weights = self.mean_diff if self.direction is None else self.direction
+        worth = abs(weights) * self.costs
+        worth[found] = -1
+        return np.append(found, np.argsort(-worth, kind="stable")[: size - len(found)])
 
     def reach(self, features):
         """A lower bound on how many times the bounds these features could keep, squared."""
         first, second = (
             kappa**2 * self.pair.block(index, features) for index, kappa in enumerate(self.kappas)
         )
-        gap = self.gap[features]
+        mean_diff = self.mean_diff[features]
         try:
-            return gap @ np.linalg.solve(first + second, gap) / 2
+            return mean_diff @ np.linalg.solve(first + second, mean_diff) / 2
         except np.linalg.LinAlgError:
             return np.inf
 
-    def promising(self, size):
-        """Features of large gap, and those that weigh most in the feasible machine."""
-        found = np.argsort(-abs(self.gap) / self.costs, kind="stable")[: size // 2]
-        worth = abs(self.gap if self._direction is None else self._direction) * self.costs
-        worth[found] = -1
-        return np.append(found, np.argsort(-worth, kind="stable")[: size - len(found)])
-
     def slopes(self, point):
+        """Slopes of the tilt and the constraints at a point, for all features."""
         self.counts["products"] += 1
-        slopes = self.tilt + point.lift * self.gap
+        slopes = self.tilt + point.multiplier * self.mean_diff
         for index in (0, 1):
             pulls = point.pulls[index, :-1]
             used = pulls != 0
             slopes -= self.pair.times(index, point.features[used], pulls[used])
             if point.pulls[index, -1]:
-                slopes -= point.pulls[index, -1] * self.pushes[index]
+                slopes -= point.pulls[index, -1] * self.feasible_products[index]
         return slopes
 
-    def verified(self, point):
+    def verify(self, point):
+        """The `Solution` of a point, with its duality gap; raises if it is no solution."""
         slopes = self.slopes(point)
-        weights = np.zeros(len(self.gap))
+        weights = np.zeros(len(self.mean_diff))
         weights[point.features] = point.weights
-        if point.share > 0 and point.accuracy:
-            weights += point.share * self.feasible
+        if point.feasible_part > 0:
+            weights += point.feasible_part * self.feasible
         features = np.flatnonzero(weights)
         deviations = self.pair.deviations(features, weights[features])
         spread = self.kappas * deviations
-        margin = self.gap @ weights
+        margin = self.mean_diff @ weights
         objective = self.costs @ abs(weights) - self.tilt @ weights
         if self.kind == "margin":
             violation = np.maximum(1, spread).sum() / margin - 1 if margin > 0 else np.inf
@@ -313,317 +347,320 @@ class _Task:
                 f"by {violation:.1e}, more than {LARGEST_GAP:.0e} and {LARGEST_VIOLATION:.0e}; "
                 f"pass a ridge, or {REMEDIES[self.kind]}"
             )
-        return Solution(
-            weights,
-            objective,
-            max(gap, 0.0),
-            max(violation, 0.0),
-            slopes,
-            deviations,
-            self.counts,
-            point,
-        )
+        gap, violation = max(gap, 0.0), max(violation, 0.0)
+        return Solution(weights, objective, gap, violation, slopes, deviations, self.counts, point)
 
     def lower_bound(self, point, slopes):
-        """Of the objective, from multipliers that are shrunk until they are feasible."""
-        lengths = point.betas
+        """A lower bound on the objective, from multipliers shrunk until they are feasible."""
         if self.kind == "penalty":
-            value, limit = point.lift, (self.kappas / np.maximum(lengths, 1e-300)).min()
+            value = point.multiplier
+            limit = (self.kappas / np.maximum(point.betas, 1e-300)).min()
         elif self.kind == "gap":
-            value, limit = point.lift - (lengths / self.kappas).max(), 1.0
+            value = point.multiplier - (point.betas / self.kappas).max()
+            limit = 1.0
         else:
-            prices = np.divide(lengths, self.kappas, out=np.zeros(2), where=self.kappas > 0)
-            excess = max(prices.max() - point.lift, 0)
-            slopes = slopes + excess * self.gap
-            value, limit = 2 * (point.lift + excess) - prices.sum(), 1.0
+            bounded = self.kappas > 0
+            multipliers = np.divide(point.betas, self.kappas, out=np.zeros(2), where=bounded)
+            excess = max(multipliers.max() - point.multiplier, 0)
+            slopes = slopes + excess * self.mean_diff
+            value = 2 * (point.multiplier + excess) - multipliers.sum()
+            limit = 1.0
         change = slopes - self.tilt
         room = self.costs - np.sign(change) * self.tilt
         shrink = min(1.0, limit, (room / np.maximum(abs(change), 1e-300)).min())
         return shrink * value
 
 
-class _Block:
-    """The problem restricted to a working set."""
+class WorkingSet:
+    """The problem restricted to some features."""
 
-    def __init__(self, task, features, covariances=None):
-        self.task, self.features = task, features
-        self.gap, self.costs = task.gap[features], task.costs[features]
-        self.tilt = task.tilt[features]
-        # a tilt takes nearly all of some costs, so that slopes have to be known more closely
-        self.close = CLOSER if task.tilt.any() or np.ptp(task.costs) else CLOSE
+    def __init__(self, program, features, covariances=None):
+        self.program = program
+        self.features = features
+        self.mean_diff = program.mean_diff[features]
+        self.costs = program.costs[features]
+        self.tilt = program.tilt[features]
+        unequal = program.tilt.any() or np.ptp(program.costs)
+        self.last_step = LAST_STEP_OF_UNEQUAL_COSTS if unequal else LAST_STEP
         if covariances is None:
-            covariances = np.array([task.pair.block(i, features) for i in (0, 1)])
+            covariances = np.array([program.pair.block(index, features) for index in (0, 1)])
         self.covariances = covariances
 
-    def constraints(self, states):
-        """Rows (e, f, g1, g2) of ``e + f d'w - g's``, and the part of ``g`` in the objective."""
-        if self.task.kind == "penalty":
-            return np.array([[-1.0, 1, 0, 0]]), self.task.kappas
-        if self.task.kind == "gap":
-            k1, k2 = self.task.kappas
-            rows = np.array([[-1, 1, 0, 0], [1, 0, k1, k2]])
-            return rows[: 1 if "slack" in states else 2], np.zeros(2)
-        rows = [[0.0, 1, 0, 0]]
-        for column, state in enumerate(states):
-            if state == "cone":
-                rows[0][2 + column] = self.task.kappas[column]
-            else:
-                rows[0][0] -= 1
-            if state == "both":
-                rows.append([1.0, 0, 0, 0])
-                rows[-1][2 + column] = self.task.kappas[column]
-        return np.array(rows), np.zeros(2)
+    # Newton's method on the features selected
 
     def newton(self, start):
         """From a guess of features, signs and states to an optimum of the working set, or None."""
-        found = self.pivoted(start, bold=True)
+        found = self.pivot(start, bold=True)
         # from the answer of another problem, a cone problem costs less than many small steps
         if found is None and (start.accuracy or len(self.features) <= SMALL):
-            return self.pivoted(start, bold=False)
+            return self.pivot(start, bold=False)
         return found
 
-    def pivoted(self, start, bold):
-        """Features join and leave in blocks, if `bold`, or one at a time."""
+    def pivot(self, start, bold):
+        """Features join and leave until none would: in blocks, if `bold`, or one at a time."""
         weights = np.zeros(len(self.features))
         weights[: len(start.weights)] = start.weights
         if start.accuracy:
-            weights[abs(weights) < (1 - abs(self.block_slopes(start))) * abs(weights).max()] = 0
-        signs, states, betas = np.sign(weights), list(start.states), start.betas
-        refined = 0
-        for _ in range(BOLD_TURNS if bold else CAUTIOUS_TURNS):
-            found = self.stationary(weights, signs, states, betas, bold)
+            # of a weight near zero and a slope near its end, the one that is nearer is taken for it
+            room = 1 - abs(self.program.slopes(start)[self.features] / self.costs)
+            weights[abs(weights) < room * abs(weights).max()] = 0
+        signs = np.sign(weights)
+        states = start.states
+        betas = start.betas
+        for _ in range(BOLD_CHANGES if bold else CAUTIOUS_CHANGES):
+            found = self.solve_conditions(weights, signs, states, betas, bold)
             if found is None:
                 return None
-            weights, signs, multipliers, betas, spread, pushes = found
-            if self.switched(states, multipliers, spread):
+            weights, signs, multipliers, betas = found
+            products, deviations = self.products(weights)
+            new_states = self.update_states(states, multipliers, self.program.kappas * deviations)
+            if new_states != states:
+                states = new_states
                 continue
-            slopes = self.tilt + multipliers[0] * self.gap - betas @ pushes
-            apart = abs(slopes / self.costs - signs)[signs != 0].max()
-            if apart > SETTLED and refined < 2:
-                refined += 1
-                continue
+            factors = np.divide(betas, deviations, where=betas > 0, out=np.zeros(2))
+            slopes = self.tilt + multipliers[0] * self.mean_diff - factors @ products
             excess = np.where(signs == 0, abs(slopes) / self.costs - 1, 0)
             worst = excess.argmax()
-            if excess[worst] <= PRICED_OUT:
-                pulls = np.zeros((2, len(weights) + 1))
-                factors = np.divide(
-                    betas * self.task.kappas, spread, where=betas > 0, out=np.zeros(2)
-                )
-                pulls[:, :-1] = factors[:, None] * weights
-                return _Point(
+            if excess[worst] <= STAYS_OUT:
+                pulls = np.append(factors[:, None] * weights, np.zeros((2, 1)), axis=1)
+                return Point(
                     self.features,
                     weights,
                     multipliers[0],
                     pulls,
                     betas,
-                    tuple(states),
+                    states,
                     covariances=self.covariances,
                 )
-            join = excess > max(excess[worst] / 4, PRICED_OUT) if bold else worst
+            join = excess > max(excess[worst] / 4, STAYS_OUT) if bold else worst
             signs[join] = np.sign(slopes[join])
         return None
 
-    def stationary(self, weights, signs, states, betas, bold):
-        """Solve the optimality conditions for these signs; features that change sign leave."""
-        rows, in_objective = self.constraints(states)
-        needed = (rows[:, 2:] != 0).any(axis=0) | (in_objective > 0)
-        weights, signs, chosen = weights.copy(), signs.copy(), None
-        count = len(rows)
-        for _ in range(BOLD_NEWTON if bold else CAUTIOUS_NEWTON + np.count_nonzero(signs)):
+    def products(self, weights):
+        """Both covariances times the weights, and both deviations."""
+        chosen = np.flatnonzero(weights)
+        products = self.covariances[:, :, chosen] @ weights[chosen]
+        squares = products[:, chosen] @ weights[chosen]
+        return products, np.sqrt(np.maximum(squares, 1e-300))
+
+    def solve_conditions(self, weights, signs, states, betas, bold):
+        """Solve the optimality conditions for these signs; features that change sign leave.
+
+        For the features selected, with A the slopes of the binding constraints, the equations are
+        ``tilt - costs * signs - sum_i beta_i S_i w / s_i + multiplier * d = 0`` and those of the
+        constraints. A step of Newton's method for weights and multipliers is one linear system.
+        """
+        constraints, in_objective = self.constraints(states)
+        count = len(constraints)
+        needed = (constraints[:, 2:] != 0).any(axis=0) | (in_objective > 0)
+        weights = weights.copy()
+        signs = signs.copy()
+        chosen = None
+        for _ in range(BOLD_STEPS if bold else CAUTIOUS_STEPS + np.count_nonzero(signs)):
             if chosen is None:
                 chosen = np.flatnonzero(signs)
                 size = len(chosen)
                 if size == 0:
                     return None
                 blocks = self.covariances[:, chosen[:, None], chosen]
-                least_units = 1e-6 * np.sqrt(blocks.sum(axis=0).diagonal())
-                gap = self.gap[chosen]
+                least_units = CANCELLED * np.sqrt(blocks.sum(axis=0).diagonal())
+                mean_diff = self.mean_diff[chosen]
                 fixed = self.tilt[chosen] - self.costs[chosen] * signs[chosen]
-                system, right = np.zeros((size + count,) * 2, order="F"), np.empty(size + count)
-            self.task.counts["newton"] += 1
-            short = weights[chosen]
-            products = blocks @ short
-            deviations = np.sqrt(np.maximum(products @ short, 1e-300))
-            # what is left of these by cancellation is rounding
-            if (needed & (deviations < least_units @ abs(short))).any():
+                system = np.zeros((size + count, size + count), order="F")
+                right = np.empty(size + count)
+            self.program.counts["newton"] += 1
+            old = weights[chosen]
+            products = blocks @ old
+            deviations = np.sqrt(np.maximum(products @ old, 1e-300))
+            if (needed & (deviations < least_units @ abs(old))).any():
                 return None
-            pushes = products / deviations[:, None]
+            pushes = products / deviations[:, None]  # the gradients of both deviations
             curvature = betas / deviations
             system[:size, :size] = curvature[0] * blocks[0] + curvature[1] * blocks[1]
             system[:size, :size] -= (pushes.T * curvature) @ pushes
-            slopes = rows[:, 1:2] * gap - rows[:, 2:] @ pushes
+            slopes = constraints[:, 1:2] * mean_diff - constraints[:, 2:] @ pushes
             system[:size, size:], system[size:, :size] = -slopes.T, slopes
             right[:size] = fixed - in_objective @ pushes
-            right[size:] = rows[:, 2:] @ deviations - rows[:, 0] - rows[:, 1] * (gap @ short)
-            *_, solved, failed = linalg.lapack.dgesv(system, right)
-            if failed or not np.isfinite(solved.sum()):
+            right[size:] = constraints[:, 2:] @ deviations - constraints[:, 0]
+            right[size:] -= constraints[:, 1] * (mean_diff @ old)
+            *_, answer, failed = linalg.lapack.dgesv(system, right)
+            if failed or not np.isfinite(answer.sum()):
                 return None
-            step, multipliers = solved[:size], solved[size:]
-            before, betas = betas, np.maximum(in_objective + multipliers @ rows[:, 2:], 0)
-            ends = short + step
-            leaving = ends * signs[chosen] <= 0
+            step, multipliers = answer[:size], answer[size:]
+            before = betas
+            betas = np.maximum(in_objective + multipliers @ constraints[:, 2:], 0)
+            new = old + step
+            leaving = new * signs[chosen] <= 0
             if leaving.any():
-                if not bold:
+                if not bold:  # go as far as the first one leaves
                     fractions = np.ones(size)
-                    np.divide(abs(short), abs(step), out=fractions, where=leaving)
-                    fraction = fractions.min()
-                    ends = short + fraction * step
-                    leaving = fractions <= fraction
-                ends[leaving] = 0
-                weights[chosen] = ends
+                    np.divide(abs(old), abs(step), out=fractions, where=leaving)
+                    new = old + fractions.min() * step
+                    leaving = fractions <= fractions.min()
+                new[leaving] = 0
                 signs[chosen[leaving]] = 0
+            weights[chosen] = new
+            if leaving.any():
                 chosen = None
                 continue
-            weights[chosen] = ends
             # near the largest bound weights hardly move while multipliers still do
-            still = abs(betas - before).max() <= self.close * betas.max()
-            if still and abs(step).max() <= self.close * abs(ends).max():
-                products = self.covariances[:, :, chosen] @ ends
-                deviations = np.sqrt(np.maximum(products[:, chosen] @ ends, 1e-300))
-                spread, pushes = self.task.kappas * deviations, products / deviations[:, None]
-                return weights, signs, multipliers, betas, spread, pushes
+            still = abs(betas - before).max() <= self.last_step * betas.max()
+            if still and abs(step).max() <= self.last_step * abs(new).max():
+                return weights, signs, multipliers, betas
         return None
 
-    def block_slopes(self, point):
-        """Slopes of a point of this block over costs, from its pulls."""
-        slopes = self.tilt + point.lift * self.gap
-        for covariance, pulls in zip(self.covariances, point.pulls, strict=True):
-            slopes -= covariance @ pulls[:-1]
-        if point.pulls[:, -1].any():
-            for pulls, push in zip(point.pulls, self.task.pushes, strict=True):
-                slopes -= pulls[-1] * push[self.features]
-        return slopes / self.costs
-
-    def unlikely(self, point):
-        """Features that a rough answer all but rules out."""
-        sizes, slopes = abs(point.weights), abs(self.block_slopes(point))
-        return self.features[(slopes < MAY_BIND) & (sizes < MAY_WEIGH * sizes.max())]
-
-    def switched(self, states, multipliers, spread):
-        """Correct the guess of what binds: a cone, a row ">= 1", or both."""
-        if self.task.kind == "penalty":
-            return False
-        if self.task.kind == "gap":
-            before = list(states)
-            if "slack" not in states and multipliers[1] < 0:
-                states[:] = ["slack", "slack"]
-            elif "slack" in states and spread.sum() > 1 + 1e-10:
-                states[:] = ["cone", "cone"]
-            return states != before
-        changed, position = False, 1
-        for index in (0, 1):
-            state = states[index]
+    def constraints(self, states):
+        """Binding constraints (e, f, g1, g2) of ``e + f d'w - g's = 0``, and g of the objective."""
+        k1, k2 = self.program.kappas
+        if self.program.kind == "penalty":
+            return np.array([[-1.0, 1, 0, 0]]), np.array([k1, k2])
+        if self.program.kind == "gap":
+            constraints = np.array([[-1, 1, 0, 0], [1, 0, k1, k2]])
+            return constraints[: 1 if "slack" in states else 2], np.zeros(2)
+        constraints = [[0.0, 1, 0, 0]]
+        for column, (state, kappa) in enumerate(zip(states, (k1, k2), strict=True), start=2):
+            if state == "cone":
+                constraints[0][column] = kappa
+            else:
+                constraints[0][0] -= 1
             if state == "both":
-                multiplier = multipliers[position]
-                position += 1
-                if multiplier < -1e-10 * multipliers[0]:
+                constraints.append([1.0, 0, 0, 0])
+                constraints[-1][column] = kappa
+        return np.array(constraints), np.zeros(2)
+
+    def update_states(self, states, multipliers, spread):
+        """A better guess of what binds: of each class the cone, the constraint ">= 1", or both."""
+        if self.program.kind == "penalty":
+            return states
+        if self.program.kind == "gap":
+            if "slack" in states:
+                return ("cone", "cone") if spread.sum() > 1 + SAME_STATE else states
+            return ("slack", "slack") if multipliers[1] < 0 else states
+        states = list(states)
+        others = iter(multipliers[1:])
+        for index, state in enumerate(states):
+            if state == "both":
+                multiplier = next(others)
+                if multiplier < -SAME_STATE * multipliers[0]:
                     states[index] = "floor"
-                elif multiplier > multipliers[0] * (1 + 1e-10):
+                elif multiplier > multipliers[0] * (1 + SAME_STATE):
                     states[index] = "cone"
-            elif (spread[index] - 1) * (1 if state == "floor" else -1) > 1e-10:
+            elif (spread[index] - 1) * (1 if state == "floor" else -1) > SAME_STATE:
                 states[index] = "both"
-            changed |= states[index] != state
-        return changed
+        return tuple(states)
+
+    # Clarabel
 
     def cone(self, accuracy):
-        """Solve by Clarabel; the feasible machine, at its cost, keeps the problem feasible.
+        """Solve by Clarabel; the feasible weights, at their cost, keep the problem feasible.
 
         A rough answer allows each weight one sign alone, which halves the problem; Newton's
         method lets a feature of the other sign join.
         """
-        task, size = self.task, len(self.features)
-        covariances, gap, cost = self.covariances, self.gap, self.costs
-        # where all features take part, the feasible machine is already among the candidates
-        if task.kind != "penalty" and size < len(task.gap):
-            feasible = task.feasible
+        program, size = self.program, len(self.features)
+        covariances, mean_diff, costs = self.covariances, self.mean_diff, self.costs
+        # where all features take part, the feasible weights are already among the candidates
+        if program.kind != "penalty" and size < len(program.mean_diff):
+            feasible = program.feasible
             covariances = [
                 np.block([[c, p[self.features][:, None]], [p[self.features], feasible @ p]])
-                for c, p in zip(covariances, task.pushes, strict=True)
+                for c, p in zip(covariances, program.feasible_products, strict=True)
             ]
-            gap = np.append(gap, task.gap @ feasible)
-            cost = np.append(cost, task.costs @ abs(feasible) - task.tilt @ feasible)
+            mean_diff = np.append(mean_diff, program.mean_diff @ feasible)
+            cost = program.costs @ abs(feasible) - program.tilt @ feasible
+            costs = np.append(costs, cost)
         roots = [_root(covariance) for covariance in covariances]
-        columns, signs = np.arange(len(gap)), np.ones(len(gap))
+        columns = np.arange(len(mean_diff))
+        signs = np.ones(len(mean_diff))
         signs[:size] = self.likely_signs()
         if accuracy < ROUGH:
-            columns, signs = np.append(columns, columns[:size]), np.append(signs, -signs[:size])
-        tilt = np.append(self.tilt, np.zeros(len(gap) - size))  # a cost already holds its own
-        linear = cost[columns] - signs * tilt[columns]
+            columns = np.append(columns, columns[:size])
+            signs = np.append(signs, -signs[:size])
+        tilt = np.append(self.tilt, np.zeros(len(mean_diff) - size))  # their cost holds its own
+        linear = costs[columns] - signs * tilt[columns]
         signed_roots = [root[:, columns] * signs for root in roots]
-        found = self.attempt(*self.program(gap[columns] * signs, signed_roots, linear), accuracy)
-        amounts, dual = np.array(found.x)[: len(columns)], np.array(found.z)
+        statement = self.statement(mean_diff[columns] * signs, signed_roots, linear)
+        found = self.run_clarabel(*statement, accuracy)
+        amounts = np.array(found.x)[: len(columns)]
         weights = np.bincount(columns, amounts * signs)
-        pulls, betas, end = np.zeros((2, size + 1)), np.zeros(2), len(dual)
+        dual = np.array(found.z)
+        pulls = np.zeros((2, size + 1))
+        betas = np.zeros(2)
+        end = len(dual)
         for index in (1, 0):
-            root = roots[index]
-            if task.kappas[index] == 0:
+            if program.kappas[index] == 0:
                 continue
+            root = roots[index]
             part = -dual[end - len(root) : end]
-            pulls[index, : len(gap)] = _solved(root, part)
+            pulls[index, : len(mean_diff)] = _solve_root(root, part)
             betas[index] = np.linalg.norm(part)
             end -= len(root) + 1
-        spread = task.kappas * [np.linalg.norm(root @ weights) for root in roots]
-        share = max(weights[size:].sum(), 0.0)
-        return _Point(
+        spread = program.kappas * [np.linalg.norm(root @ weights) for root in roots]
+        return Point(
             self.features,
             weights[:size],
             -dual[0],
             pulls,
             betas,
-            self.guessed_states(spread),
-            share,
-            accuracy,
+            self.guess_states(spread),
+            feasible_part=max(weights[size:].sum(), 0.0),
+            accuracy=accuracy,
         )
 
     def likely_signs(self):
-        signs = np.sign(self.gap)
-        if self.task.kind != "penalty":
-            feasible = self.task._direction[self.features]
+        """The signs of the feasible weights, or of the difference of means."""
+        signs = np.sign(self.mean_diff)
+        if self.program.kind != "penalty":
+            feasible = self.program.direction[self.features]
             signs = np.where(feasible == 0, signs, np.sign(feasible))
         return np.where(signs == 0, 1, signs)
 
-    def guessed_states(self, spread):
-        if self.task.kind == "penalty":
-            return ("cone",) * 2  # their price is always paid
-        if self.task.kind == "gap":
+    def guess_states(self, spread):
+        """What binds in an answer of the cone solver."""
+        if self.program.kind == "penalty":
+            return ("cone",) * 2  # it is always paid
+        if self.program.kind == "gap":
             return ("cone" if spread.sum() > 1 - 1e-5 else "slack",) * 2
         return tuple("both" if abs(s - 1) < 1e-4 else "cone" if s > 1 else "floor" for s in spread)
 
-    def program(self, gap, roots, costs):
+    def statement(self, mean_diff, roots, costs):
         """The problem in Clarabel's form: minimise ``p'x`` where ``b - A x`` lies in cones.
 
         The variables are the amounts of the columns, not negative, and the margins of both
         classes.
         """
-        size, kind = len(gap), self.task.kind
+        size, kind, kappas = len(mean_diff), self.program.kind, self.program.kappas
         linear = np.append(costs, [float(kind == "penalty")] * 2)
         heights = [2 if kind == "gap" else 1, size + 2 * (kind == "margin")]
-        bound = [index for index in (0, 1) if self.task.kappas[index] > 0]
-        heights += [1 + len(roots[index]) for index in bound]
-        columns, right = np.zeros((size + 2, sum(heights))), np.zeros(sum(heights))
-        columns[:size, 0], right[0] = gap, kind != "margin"
+        bounded = [index for index in (0, 1) if kappas[index] > 0]
+        heights += [1 + len(roots[index]) for index in bounded]
+        matrix = np.zeros((size + 2, sum(heights)))  # transposed
+        right = np.zeros(sum(heights))
+        matrix[:size, 0] = mean_diff
+        right[0] = kind != "margin"
         if kind == "margin":
-            columns[size:, 0] = -1
+            matrix[size:, 0] = -1
         elif kind == "gap":
-            columns[size:, 1], right[1] = 1, 1
+            matrix[size:, 1] = 1
+            right[1] = 1
         start = heights[0] + heights[1]
-        amounts = columns[: heights[1], heights[0] : start]
-        amounts[np.arange(heights[1]), np.arange(heights[1])] = -1
+        np.fill_diagonal(matrix[: heights[1], heights[0] : start], -1)
         right[heights[0] + size : start] = -1
-        for index in bound:
+        for index in bounded:
             root = roots[index]
-            columns[size + index, start] = -1 / self.task.kappas[index]
-            columns[:size, start + 1 : start + 1 + len(root)] = -root.T
+            matrix[size + index, start] = -1 / kappas[index]
+            matrix[:size, start + 1 : start + 1 + len(root)] = -root.T
             start += 1 + len(root)
         cones = [clarabel.ZeroConeT(heights[0]), clarabel.NonnegativeConeT(heights[1])]
         cones += [clarabel.SecondOrderConeT(height) for height in heights[2:]]
-        return linear, _by_columns(columns), right, cones
+        return linear, _transposed(matrix), right, cones
 
-    def attempt(self, linear, matrix, right, cones, accuracy):
+    def run_clarabel(self, linear, matrix, right, cones, accuracy):
+        """Clarabel's answer, or the better of two, since the duality gap decides about it."""
         quadratic = sparse.csc_matrix((len(linear), len(linear)))
         best = None
         for equilibrate in (True, False):
-            self.task.counts["cone"] += 1
+            self.program.counts["cone"] += 1
             settings = clarabel.DefaultSettings()
             settings.verbose = False
             settings.max_threads = 1
@@ -632,9 +669,8 @@ class _Block:
                 settings.iterative_refinement_enable = False
                 settings.equilibrate_max_iter = 3
             settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
-            found = clarabel.DefaultSolver(
-                quadratic, linear, matrix, right, cones, settings
-            ).solve()
+            solver = clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, settings)
+            found = solver.solve()
             if found.status == clarabel.SolverStatus.Solved:
                 return found
             if np.isfinite(found.x).all() and np.isfinite(found.z).all():
@@ -644,11 +680,11 @@ class _Block:
             raise SubproblemError(
                 "the cone solver found nothing; scale the features, or pass ridge="
             )
-        return best  # the duality gap decides whether it is good enough
+        return best
 
 
-def _by_columns(columns):
-    """The sparse matrix with these columns, in half the time that scipy takes for a dense one."""
+def _transposed(columns):
+    """The transpose as a sparse matrix, in half the time that scipy takes for a dense one."""
     count, height = columns.shape
     places = np.flatnonzero(columns)
     starts = np.searchsorted(places, height * np.arange(count + 1))
@@ -658,7 +694,7 @@ def _by_columns(columns):
 
 
 def _root(covariance):
-    """Triangular matrix R, with no more rows than the rank, with R'R the covariance."""
+    """Triangular matrix R, of no more rows than the rank, with R'R the covariance."""
     try:
         root = np.linalg.cholesky(covariance).T
         if np.diag(root).min() > 1e-7 * np.sqrt(np.diag(covariance).max()):
@@ -670,7 +706,8 @@ def _root(covariance):
     return np.linalg.qr(np.sqrt(values[kept])[:, None] * vectors[:, kept].T, mode="r")
 
 
-def _solved(root, right):
+def _solve_root(root, right):
+    """The shortest x with ``root @ x == right``."""
     if root.shape[0] == root.shape[1]:
         return linalg.solve_triangular(root, right, check_finite=False)
     return np.linalg.lstsq(root, right)[0]
