@@ -7,7 +7,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fsnotes.core.bounds import LEAST_SPLIT, delta, kappa, minimax
+from fsnotes.core.bounded import (
+    BoundedClassifier,
+    NormPath,
+    balanced_split,
+    bound_reached,
+    nonnegligible,
+    result_of,
+)
+from fsnotes.core.bounds import delta, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import (
     MomentClassifier,
@@ -15,23 +23,19 @@ from fsnotes.core.moment_classifier import (
     feasible_bound,
     largest_bound,
 )
-from fsnotes.core.pruning import remove_features
-from fsnotes.core.tolerances import KAPPA_REACHED, NEGLIGIBLE_WEIGHT
-from fsnotes.core.validation import check_bool, check_bound, check_count, check_real
-from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning, warn
-from fsnotes.solvers.cone import ConeProblem, Solution
+from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
+from fsnotes.solvers.cone import ConeProblem
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
-
-STEPS_TO_N_FEATURES, HALVINGS = 50, 12
 
 
 class MPM(MomentClassifier):
     """Minimax probability machine: the largest accuracy that both classes are certain of.
 
-    Maximises the bound delta for which every law with the means and covariances of the data puts
-    at least delta of each class on its side. Uses every feature. One number, where the two
-    classes get the same, determines the machine; each step towards it is a linear system.
+    It maximises the bound delta for which every distribution with the means and covariances of
+    the data puts at least delta of each class on its side. It uses every feature. One number, at
+    which the two classes get the same, determines it; each step towards this is a linear system.
 
     Parameters
     ----------
@@ -85,54 +89,13 @@ class MPM(MomentClassifier):
         self.scale = scale
 
     def _solve(self, problem):
-        machine = minimax(problem.pair)
-        self.largest_delta_ = self.delta_ = largest_bound(machine.kappa)
-        objective = machine.deviations.sum()
-        return machine.weights, machine.margin_split[0], objective, Result.solved(objective)
+        point = minimax(problem.pair)
+        self.largest_delta_ = self.delta_ = largest_bound(point.kappa)
+        objective = point.deviations.sum()
+        return point.weights, point.margin_split[0], objective, Result.solved(objective)
 
 
-class BoundedMachine(MomentClassifier):
-    """A machine of few features that keeps a bound; shared by those that start at least norm.
-
-    A subclass has the parameters of `L1MPM`.
-    """
-
-    _fewest = staticmethod(remove_features)
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        check_bound(self.retain, self.delta)
-        if self.normalization not in ("margin", "gap"):
-            raise ValueError(f'normalization={self.normalization!r}; pass "margin" or "gap"')
-        check_bool("prune", self.prune)
-        check_bool("refit", self.refit)
-        if self.prune and not self.refit:
-            raise ValueError("prune=True refits at every step; pass refit=True with it")
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
-
-    def _solve(self, problem):
-        pair = problem.pair
-        path = Path(self, pair, problem.costs)
-        self.largest_delta_ = largest_bound(path.machine.kappa)
-        if self.n_features is None:
-            self.delta_ = feasible_bound(self.largest_delta_, self.retain, self.delta)
-            solution = path.solve(self.delta_)
-        else:
-            solution = path.with_features(int(self.n_features))
-        solution, result = self._descended(path, solution)
-        weights, share = path.finished(solution, self.n_features and int(self.n_features))
-        if self.n_features is not None:
-            deviations = pair.deviations(np.arange(len(weights)), weights)
-            self.delta_ = reached(pair.mean_diff @ weights, deviations)
-        return weights, share, solution.objective, result
-
-    def _descended(self, path, solution):
-        """Solution from which features are selected, and its result, given that of least norm."""
-        return solution, _result(solution)
-
-
-class L1MPM(BoundedMachine):
+class L1MPM(BoundedClassifier):
     """Few features for a given accuracy bound: the smallest ``|w|_1`` that keeps it.
 
     Parameters
@@ -145,7 +108,7 @@ class L1MPM(BoundedMachine):
         What fixes the length of the weights: a margin of at least 1 between the boundary and each
         mean, as in the papers, or a distance of 1 between the means. Either way a loose bound
         gives one feature, that of the largest difference of means; ``"margin"`` makes weights
-        dearer that leave more than half of that distance to one class.
+        more expensive that leave more than half of that distance to one class.
     prune : bool, default=False
         Remove features one by one while the bound of the refitted machine holds.
     n_features : int, optional
@@ -278,8 +241,8 @@ class L1MPM(BoundedMachine):
 
     def _path(self, moments, retains):
         problem = self._moment_problem(moments)
-        path = Path(self, problem.pair, problem.costs)
-        largest = largest_bound(path.machine.kappa)
+        path = NormPath(problem.pair, problem.costs, self.normalization)
+        largest = largest_bound(path.largest.kappa)
         if retains is None:
             retains = np.linspace(0.02, 1, 50)
             retains = retains[:-1] if largest == 1 else retains
@@ -289,18 +252,20 @@ class L1MPM(BoundedMachine):
         for retain in retains.tolist():
             check_real("retains", retain, 0, open_at=0, most=1)
         deltas = np.array([feasible_bound(largest, retain) for retain in retains])
-        solutions, machines = [None] * len(retains), [None] * len(retains)
-        for position in np.argsort(retains):
-            solutions[position] = path.solve(deltas[position])
-            machines[position] = path.finished(solutions[position], None)
-        weights, shares = zip(*machines, strict=True)
-        coefs, intercepts, bounds = self._planes(problem, weights, shares)
+        objectives = np.zeros(len(deltas))
+        weights = [None] * len(deltas)
+        splits = [None] * len(deltas)
+        for i in np.argsort(retains):
+            solution = path.solve(deltas[i])
+            objectives[i] = solution.objective
+            weights[i], splits[i] = self._select_and_refit(path, deltas[i], solution, None)
+        coefs, intercepts, bounds = self._planes(problem, weights, splits)
         return BoundPath(
             retains,
             deltas,
             coefs,
             intercepts,
-            np.array([solution.objective for solution in solutions]),
+            objectives,
             bounds.min(axis=1),
             coefs != 0,
         )
@@ -332,114 +297,6 @@ class BoundPath:
     supports: np.ndarray
 
 
-class Path:
-    """Solutions of one L1MPM at several bounds, each from the last."""
-
-    def __init__(self, estimator, pair, costs):
-        self.estimator, self.pair, self.costs = estimator, pair, costs
-        self.machine = minimax(pair)
-        self.problem = ConeProblem(pair, estimator.normalization)
-        self.last = None
-        self.refits = {}
-
-    def solve(self, bound):
-        """Smallest norm at a feasible bound."""
-        self.level = kappa(bound)
-        if self.level >= self.machine.kappa * KAPPA_REACHED:
-            return self.top()
-        levels = (self.level, self.level)
-        if self.last is None or not self.last.holds_at(levels):
-            self.last = self.problem.solve(
-                levels, self.costs, feasible=self.machine.weights, start=self.last
-            )
-        return self.last
-
-    def top(self):
-        """At the largest bound only the minimax machine is left, at its shortest length."""
-        weights = self.machine.weights
-        if self.problem.normalization == "margin":
-            shares = self.machine.deviations * self.machine.kappa
-            weights = weights / max(shares.min(), LEAST_SPLIT)
-        return Solution(weights, self.costs @ abs(weights))
-
-    def with_features(self, n_features):
-        """At the smallest bound found on the way up that has so many features, or at the last."""
-        largest = float(delta(self.machine.kappa))
-        below, solution = 0.0, None
-        for step in range(1, STEPS_TO_N_FEATURES + 1):
-            part = step / STEPS_TO_N_FEATURES
-            above = largest * (part if largest < 1 else min(part, 1 - 1e-3))
-            solution = self.solve(above)
-            if len(heavy(solution.weights)) >= n_features:
-                break
-            below = above
-        else:
-            return solution
-        for _ in range(HALVINGS):
-            middle = (below + above) / 2
-            tried = self.solve(middle)
-            if len(heavy(tried.weights)) >= n_features:
-                above, solution = middle, tried
-            else:
-                below = middle
-        self.level = kappa(above)
-        return solution
-
-    def finished(self, solution, n_features):
-        """Weights after selection, pruning and refit, and class 1's share of the margin."""
-        estimator, pair = self.estimator, self.pair
-        chosen = heavy(solution.weights)
-        least = 0.0
-        if n_features is None:
-            least = self.level * KAPPA_REACHED
-            chosen = self.enough(solution.weights, chosen, least)
-        elif len(chosen) < n_features:
-            warn(
-                f"n_features={n_features}, but only {len(chosen)} are selected; these are returned",
-                SelectionWarning,
-            )
-        elif not estimator.prune:
-            chosen = np.sort(chosen[np.argsort(-abs(solution.weights[chosen]))[:n_features]])
-        if estimator.prune:
-            chosen, machine = estimator._fewest(pair, chosen, least, n_features or 1)
-        elif estimator.refit:
-            machine = self.refit(chosen)
-        weights = np.zeros(len(pair.mean_diff))
-        if estimator.refit:
-            weights[chosen] = machine.weights
-            return weights, machine.margin_split[0]
-        weights[chosen] = solution.weights[chosen]
-        return weights, self.share(chosen, weights[chosen], n_features is not None)
-
-    def enough(self, weights, chosen, least):
-        """The chosen features, with dropped ones, largest first, until the bound holds."""
-        if len(chosen) == np.count_nonzero(weights):
-            return chosen
-        dropped = np.setdiff1d(np.flatnonzero(weights), chosen)
-        for feature in dropped[np.argsort(-abs(weights[dropped]))]:
-            if self.refit(chosen).kappa >= least:
-                break
-            chosen = np.sort(np.append(chosen, feature))
-        return chosen
-
-    def refit(self, chosen):
-        key = tuple(chosen)
-        if key not in self.refits:
-            self.refits = {key: minimax(self.pair, chosen)}
-        return self.refits[key]
-
-    def share(self, chosen, weights, balanced):
-        """Class 1's share of the margin for the solution itself; what is to spare is halved."""
-        deviations = self.pair.deviations(chosen, weights)
-        margin = self.pair.mean_diff[chosen] @ weights
-        if balanced:
-            return balance(deviations)
-        need = self.level * deviations
-        if self.problem.normalization == "margin":
-            need = np.maximum(need, 1)
-        return spare_halved(need, margin)
-
-
 class SMPM(MomentClassifier):
     """Few features by a penalty: maximise ``d'w / (s1 + s2 + lam |w|_1)``.
 
@@ -450,9 +307,9 @@ class SMPM(MomentClassifier):
     Parameters
     ----------
     lam : float, default=0.1
-        Price of ``|w|_1``, at least 1e-9. From some value on one feature is left; towards 0 the
-        machine becomes `MPM`. Small prices without `scale`, or of nearly dependent columns, may
-        end in a SubproblemError.
+        Penalty of ``|w|_1``, at least 1e-9. From some value on one feature is left; towards 0 the
+        machine becomes `MPM`. Small penalties without `scale`, or of nearly dependent columns,
+        may end in a SubproblemError.
     refit : bool, default=True
         Return the minimax probability machine of the features selected; otherwise the solution of
         the problem itself.
@@ -507,18 +364,19 @@ class SMPM(MomentClassifier):
         pair = problem.pair
         self.largest_delta_ = largest_bound(minimax(pair).kappa)
         solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * problem.costs)
-        chosen = heavy(solution.weights)
+        chosen = nonnegligible(solution.weights)
         weights = np.zeros(len(pair.mean_diff))
         if self.refit:
-            machine = minimax(pair, chosen)
-            weights[chosen], share = machine.weights, machine.margin_split[0]
-            self.delta_ = float(delta(machine.kappa))
+            point = minimax(pair, chosen)
+            weights[chosen] = point.weights
+            split = point.margin_split[0]
+            self.delta_ = float(delta(point.kappa))
         else:
             weights[chosen] = solution.weights[chosen]
             deviations = pair.deviations(chosen, weights[chosen])
-            share = balance(deviations)
-            self.delta_ = reached(pair.mean_diff @ weights, deviations)
-        return weights, share, solution.objective, _result(solution)
+            split = balanced_split(deviations)
+            self.delta_ = bound_reached(pair.mean_diff @ weights, deviations)
+        return weights, split, solution.objective, result_of(solution)
 
 
 def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=None):
@@ -562,40 +420,7 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
             return 0.0
 
     with warnings.catch_warnings():
-        # said once, by the fit above
+        # the fit above has said this once
         warnings.simplefilter("ignore", SelectionWarning)
         warnings.simplefilter("ignore", TrivialBoundWarning)
         return np.array([largest(random.permutation(y)) for _ in range(int(n_permutations))])
-
-
-def heavy(weights):
-    """Features whose weight is not negligible."""
-    return np.flatnonzero(abs(weights) > NEGLIGIBLE_WEIGHT * abs(weights).max())
-
-
-def reached(margin, deviations):
-    """Bound of a machine whose boundary gives it to both classes."""
-    with np.errstate(divide="ignore"):
-        return float(delta(margin / deviations.sum()))
-
-
-def balance(deviations):
-    """Class 1's share of a margin that gives both classes the same bound."""
-    total = deviations.sum()
-    share = deviations[0] / total if total > 0 else 0.5
-    return np.clip(share, LEAST_SPLIT, 1 - LEAST_SPLIT)
-
-
-def spare_halved(need, margin):
-    """Class 1's share of a margin of which both classes get what they need and half the rest."""
-    part = (need[0] + (margin - need.sum()) / 2) / margin
-    return np.clip(part, LEAST_SPLIT, 1 - LEAST_SPLIT)
-
-
-def _result(solution):
-    return Result.solved(
-        solution.objective,
-        duality_gap=float(solution.duality_gap),
-        violation=float(solution.violation),
-        counts=dict(solution.counts),
-    )

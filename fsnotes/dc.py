@@ -1,27 +1,92 @@
-"""DC decomposition: minimax probability machines under stand-ins for the zero norm."""
+"""DC decomposition: minimax probability machines under stand-ins for the zero norm.
+
+The numbers in brackets are equations of Yang and Ju (2014).
+"""
 
 from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.chebyshev import MPM, BoundedMachine, heavy
+from fsnotes.chebyshev import MPM
+from fsnotes.core.bounded import BoundedClassifier, nonnegligible, result_of
+from fsnotes.core.bounds import kappa
 from fsnotes.core.kernels import KernelClassifier
 from fsnotes.core.mm import Result, majorize_minimize
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.surrogates import Exponential, check_surrogate
-from fsnotes.core.tolerances import KAPPA_REACHED
-from fsnotes.core.validation import check_count, check_real
+from fsnotes.core.validation import check_count, check_one_of, check_real
 from fsnotes.errors import SubproblemError, warn
 from fsnotes.solvers.cone import Solution
 
 __all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
 
 DEFAULT_ALPHA = 5.0
-LEAST_COST = 1e-6  # of the largest
+# A weight costs at least this part of the steepest slope, since one that cost nothing could grow
+# without end; where the slope at 0 is infinite, a cost is at most the inverse of it times another.
+LEAST_COST = 1e-6
 
 
-class L0MPM(BoundedMachine):
+class SurrogateProgram:
+    """The sum of a surrogate under the bounds of two classes, for `majorize_minimize`.
+
+    With sizes ``|w_j|`` in units of their costs it is a difference of convex functions, ``g - h``
+    with ``g = steepest slope * |w|_1`` and ``h = g - sum_j surrogate(|w_j|)`` (37)-(38). A step
+    takes the tangent of h, which lies below h, and minimises what is then a convex problem.
+    """
+
+    def __init__(self, path, bound, surrogate, majorizer, start):
+        self.path = path
+        self.kappas = (kappa(bound), kappa(bound))
+        self.surrogate = surrogate
+        self.majorizer = majorizer
+        steepest = surrogate.slope_at_zero
+        self.floor = LEAST_COST * (steepest if np.isfinite(steepest) else 1.0)
+        self.solutions = [start]
+        self.unsolved = None
+
+    def value(self, weights):
+        """The objective of (32)-(36): the sum of the surrogate, and what keeps weights finite."""
+        sizes = self.path.costs * abs(weights)
+        return float((self.surrogate.value(sizes) + self.floor * sizes).sum())
+
+    def tangent(self, weights):
+        """Costs, tilt and constant of the weighted l1 norm that lies above."""
+        costs = self.path.costs
+        sizes = costs * abs(weights)
+        slopes = self.surrogate.slope(sizes) + self.floor
+        used = sizes[sizes > 0]
+        constant = float((self.surrogate.value(used) - self.surrogate.slope(used) * used).sum())
+        if self.majorizer == "reweighted":
+            # an infinite slope keeps a weight at zero, and so does a large one
+            return costs * np.minimum(slopes, slopes.min() / LEAST_COST), None, constant
+        steepest = self.surrogate.slope_at_zero + self.floor
+        tilt = np.sign(weights) * (steepest - slopes)  # the slope of h (40)
+        return costs * np.full(len(weights), steepest), costs * tilt, constant
+
+    def minimize(self, tangent, weights):
+        """The cone program (42)-(46), from the solution of the last.
+
+        A step that is not verified is not taken.
+        """
+        costs, tilt, constant = tangent
+        try:
+            solution = self.path.problem.solve(
+                self.kappas,
+                costs,
+                tilt,
+                constant=constant,
+                feasible=self.path.largest.weights,
+                start=self.solutions[-1],
+            )
+        except SubproblemError as error:
+            self.unsolved = error
+            return weights
+        self.solutions.append(solution)
+        return solution.weights
+
+
+class L0MPM(BoundedClassifier):
     """Few features for a given accuracy bound, by a concave stand-in for their number.
 
     Minimises the sum over features of a surrogate of the size of the weight, such as
@@ -115,7 +180,7 @@ class L0MPM(BoundedMachine):
     (15, 5)
     """
 
-    _fewest = staticmethod(fewest_features)
+    _prune = staticmethod(fewest_features)
 
     def __init__(
         self,
@@ -152,12 +217,12 @@ class L0MPM(BoundedMachine):
         super()._check_parameters()
         check_steps(self)
 
-    def _descended(self, path, solution):
-        surrogate = chosen_surrogate(self)
-        problem = Surrogated(path, surrogate, self.majorizer, solution)
-        if path.level >= path.machine.kappa * KAPPA_REACHED:  # one machine is left
-            result = Result("converged", problem.value(solution.weights))
+    def _descend(self, path, bound, solution):
+        surrogate = surrogate_of(self)
+        problem = SurrogateProgram(path, bound, surrogate, self.majorizer, solution)
+        if path.is_largest(bound):  # one machine is left
             weights = solution.weights
+            result = Result("converged", problem.value(weights))
         else:
             weights, result = majorize_minimize(
                 problem, solution.weights, tol=self.tol, max_iter=self.max_iter
@@ -172,86 +237,30 @@ class L0MPM(BoundedMachine):
         self.n_iter_ = len(problem.solutions) - 1
         value = float(surrogate.value(path.costs * abs(weights)).sum())
         if self.n_features is not None and self.refit:
-            weights = filled(weights, solution.weights, int(self.n_features))
-        return Solution(weights, value), problem.counted(result)
-
-
-class Surrogated:
-    """The sum of a surrogate under the bounds of two classes, for `majorize_minimize`."""
-
-    def __init__(self, path, surrogate, majorizer, start):
-        self.problem, self.levels = path.problem, (path.level, path.level)
-        self.costs, self.feasible = path.costs, path.machine.weights
-        self.surrogate, self.majorizer = surrogate, majorizer
-        steepest = surrogate.slope_at_zero
-        # a weight that costs nothing more could grow without end
-        self.floor = LEAST_COST * (steepest if np.isfinite(steepest) else 1.0)
-        self.solutions, self.unsolved = [start], None
-
-    def value(self, weights):
-        sizes = self.costs * abs(weights)
-        return float((self.surrogate.value(sizes) + self.floor * sizes).sum())
-
-    def tangent(self, weights):
-        """Costs, tilt and constant of the weighted l1 norm that lies above."""
-        sizes = self.costs * abs(weights)
-        slopes = self.surrogate.slope(sizes) + self.floor
-        used = sizes[sizes > 0]
-        rest = self.surrogate.value(used) - self.surrogate.slope(used) * used
-        constant = float(rest.sum())
-        if self.majorizer == "reweighted":
-            # an infinite slope keeps a weight at zero, and so does a large one
-            return self.costs * np.minimum(slopes, slopes.min() / LEAST_COST), None, constant
-        steepest = self.surrogate.slope_at_zero + self.floor
-        tilt = np.sign(weights) * (steepest - slopes)  # (40)
-        return self.costs * np.full(len(weights), steepest), self.costs * tilt, constant
-
-    def minimize(self, tangent, weights):
-        """The cone program (42)-(46), from the solution of the last.
-
-        A step that is not verified is not taken.
-        """
-        costs, tilt, constant = tangent
-        try:
-            solution = self.problem.solve(
-                self.levels,
-                costs,
-                tilt,
-                constant=constant,
-                feasible=self.feasible,
-                start=self.solutions[-1],
-            )
-        except SubproblemError as error:
-            self.unsolved = error
-            return weights
-        self.solutions.append(solution)
-        return solution.weights
-
-    def counted(self, result):
-        """The result with the proof of all its steps."""
-        counts = {}
-        for solution in self.solutions:
-            for kind, count in solution.counts.items():
-                counts[kind] = counts.get(kind, 0) + count
-        return replace(
+            weights = fill_up(weights, solution.weights, int(self.n_features))
+        proof = result_of(*problem.solutions)
+        result = replace(
             result,
-            duality_gap=max(float(solution.duality_gap) for solution in self.solutions),
-            violation=max(float(solution.violation) for solution in self.solutions),
-            counts=counts,
+            duality_gap=proof.duality_gap,
+            violation=proof.violation,
+            counts=proof.counts,
         )
+        return Solution(weights, value), result
 
 
-def filled(weights, start, count):
+def fill_up(weights, start, n_features):
     """Weights with so many features, where fewer are left with the heaviest of the start."""
-    chosen = heavy(weights)
-    more = np.setdiff1d(heavy(start), chosen)
-    more = more[np.argsort(-abs(start[more]), kind="stable")][: max(count - len(chosen), 0)]
+    chosen = nonnegligible(weights)
+    more = np.setdiff1d(nonnegligible(start), chosen)
+    missing = max(n_features - len(chosen), 0)
+    more = more[np.argsort(-abs(start[more]), kind="stable")][:missing]
     weights = weights.copy()
     weights[more] = abs(weights).max()  # of any size and sign: a refit follows
     return weights
 
 
-def chosen_surrogate(estimator):
+def surrogate_of(estimator):
+    """The surrogate of an estimator that has one, or alone the alpha of the published one."""
     return Exponential(estimator.alpha) if estimator.surrogate is None else estimator.surrogate
 
 
@@ -260,14 +269,13 @@ def check_steps(estimator):
     check_real("alpha", estimator.alpha, 0, open_at=0)
     check_real("tol", estimator.tol, 0)
     check_count("max_iter", estimator.max_iter)
-    if estimator.majorizer not in ("dc", "reweighted"):
-        raise ValueError(f'majorizer={estimator.majorizer!r}; pass "dc" or "reweighted"')
+    check_one_of("majorizer", estimator.majorizer, ("dc", "reweighted"))
     if estimator.surrogate is not None and estimator.alpha != DEFAULT_ALPHA:
         raise ValueError(
             f"alpha={estimator.alpha:g} belongs to Exponential, and surrogate="
             f"{estimator.surrogate!r} is given too; pass one of them"
         )
-    surrogate = chosen_surrogate(estimator)
+    surrogate = surrogate_of(estimator)
     missing = [m for m in ("value", "slope", "concave_in") if not hasattr(surrogate, m)]
     if isinstance(surrogate, type):
         raise TypeError(
@@ -362,8 +370,8 @@ class KernelMPM(KernelClassifier):
         values = self._kernel.columns(samples.X, samples.X[points])
         columns = self._class_moments(samples, values)
         if self.ridge is None:
-            shares = columns.weights_ / columns.weights_.sum()
-            self.ridge_ = 1e-3 * float((shares @ columns.variances()).mean())
+            probabilities = columns.weights_ / columns.weights_.sum()
+            self.ridge_ = 1e-3 * float((probabilities @ columns.variances()).mean())
         else:
             self.ridge_ = float(self.ridge)
         machine = self._linear_estimator(self.ridge_).fit_moments(columns)

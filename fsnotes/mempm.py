@@ -8,7 +8,12 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from fsnotes.chebyshev import heavy, spare_halved
+from fsnotes.core.bounded import (
+    add_largest_until,
+    nonnegligible,
+    result_of,
+    split_with_spare_halved,
+)
 from fsnotes.core.bounds import LEAST_SPLIT, MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import (
@@ -18,7 +23,7 @@ from fsnotes.core.moment_classifier import (
     largest_bound,
 )
 from fsnotes.core.tolerances import KAPPA_REACHED
-from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import (
     InfeasibleBoundError,
     SelectionWarning,
@@ -30,15 +35,103 @@ from fsnotes.solvers.cone import ConeProblem, Solution
 
 __all__ = ["FSMEMPM", "MEMPM", "BoundTrace", "ParetoFrontier", "frontier"]
 
-LARGEST_GAP = 1e-4
-CERTIFIED, PARTS, MOST_ROUNDS = 1e-12, 8, 100
+# A machine that promises less than its point of the frontier by more than this is warned of.
+LARGEST_LOSS = 1e-4
+# Branch and bound certifies the mean of two accuracies to this; an interval has so many PARTS.
+CERTIFIED = 1e-12
+PARTS = 8
+MOST_ROUNDS = 100
+# The largest of two accuracies is in reach, whatever rounding makes of it.
 ROUNDED_UP = 1 + 1e-15
-RESOLUTION = 0.01  # of the bisection
+# The bisection of Algorithm 1 ends at an interval of this length.
+RESOLUTION = 0.01
+# A margin is enough for what the classes need of it up to this part of the smaller need.
+SAME_MARGIN = 1e-9
 CRITERIA = {
     "bound": lambda bound, n_selected: bound,
     "ratio": lambda bound, n_selected: bound / n_selected,
     "log": lambda bound, n_selected: bound * np.log(n_selected) / n_selected,
 }
+
+
+def best_mixture(core, theta):
+    """Where ``theta alpha + (1 - theta) beta`` is largest on a frontier, by branch and bound.
+
+    On an interval of mixtures both kappas lie between those of its ends, and their curve is convex
+    and thus below its chord; either gives an upper bound.
+
+    Returns
+    -------
+    mixture, value : float
+    gap : float
+        Between the value and an upper bound on all values.
+    evaluations : int
+    """
+    if core.separating is not None:
+        return 0.5, 1.0, 0.0, 0
+    class_weight = np.array([theta, 1 - theta])
+
+    def evaluate(logits):
+        """One row a point: its logit, both kappas, the value."""
+        kappas = core.kappas(special.expit(logits))
+        return np.column_stack([logits, kappas, delta(kappas) @ class_weight])
+
+    inner = np.linspace(-MOST_LOGIT, MOST_LOGIT, 73)
+    points = evaluate(np.concatenate([[-np.inf], inner, [np.inf]]))
+    evaluations = len(points)
+    best = points[points[:, 3].argmax()]
+    left, right = points[:-1], points[1:]
+    closed = 0.0
+    for _ in range(MOST_ROUNDS):
+        corners = delta(right[:, 1]) * theta + delta(left[:, 2]) * (1 - theta)
+        # the accuracy bends by at most 1/2 along a chord
+        bends = ((right[:, 1:3] - left[:, 1:3]) ** 2 @ class_weight) / 16
+        above = np.minimum(corners, np.maximum(left[:, 3], right[:, 3]) + bends)
+        tight = (right[:, 0] - left[:, 0] < 1e-12) | ~np.isfinite(right[:, 0] - left[:, 0])
+        kept = above > best[3] + CERTIFIED
+        closed = max(closed, above[kept & tight].max(initial=-np.inf) - best[3])
+        kept &= ~tight
+        if not kept.any():
+            break
+        left, right = left[kept], right[kept]
+        steps = np.linspace(0, 1, PARTS + 1)[:, None]
+        logits = left[:, 0] + steps * (right[:, 0] - left[:, 0])
+        inside = evaluate(logits[1:-1].ravel()).reshape(PARTS - 1, len(left), 4)
+        evaluations += inside[..., 0].size
+        chain = np.concatenate([left[None], inside, right[None]])
+        left, right = chain[:-1].reshape(-1, 4), chain[1:].reshape(-1, 4)
+        challenger = chain.reshape(-1, 4)[chain[..., 3].argmax()]
+        best = challenger if challenger[3] > best[3] else best
+    mixture = float(special.expit(best[0]))
+    value = float(best[3])
+    if 0 < mixture < 1:
+        mixture = _stationary(core, theta, best[0])
+        value = max(value, float(delta(core.kappas(mixture)) @ class_weight))
+    # at an end, a class that does not vary is as good as certain
+    (least1, _), (_, least2) = core.kappas([0, 1])
+    if least1 > 0 and theta * delta(least1) + 1 - theta > value:
+        mixture = 0.0
+        value = theta * float(delta(least1)) + 1 - theta
+    if least2 > 0 and theta + (1 - theta) * delta(least2) > value:
+        mixture = 1.0
+        value = theta + (1 - theta) * float(delta(least2))
+    return mixture, value, max(float(closed), CERTIFIED), evaluations
+
+
+def _stationary(core, theta, logit):
+    """The mixture near a maximum at which the slope vanishes, to more digits than the values."""
+
+    def slope(logit):
+        mixture = special.expit(logit)
+        first, second = core.kappas(mixture)
+        rise = theta * first / (1 + first**2) ** 2 * mixture * second
+        return rise - (1 - theta) * second / (1 + second**2) ** 2 * (1 - mixture) * first
+
+    near = 1e-4
+    low, high = slope(logit - near), slope(logit + near)
+    if low > 0 > high:
+        logit = brentq(slope, logit - near, logit + near, xtol=1e-14)
+    return float(special.expit(logit))
 
 
 def frontier(moments, *, ridge=0.0, scale=True):
@@ -165,9 +258,10 @@ class ParetoFrontier:
         """The largest beta beside each `alpha`; nan where that is out of reach."""
         check_within("alpha", alpha, 0, 1)
         # the largest alpha itself is in reach, whatever rounding makes of its kappa
-        most, levels = self._core.kappas(1)[0], kappa(alpha)
-        reached = np.less_equal(alpha, delta(most) * ROUNDED_UP)
-        found = self.kappa2_max(np.where(reached, np.minimum(levels, most), levels))
+        most = self._core.kappas(1)[0]
+        kappas = kappa(alpha)
+        in_reach = np.less_equal(alpha, delta(most) * ROUNDED_UP)
+        found = self.kappa2_max(np.where(in_reach, np.minimum(kappas, most), kappas))
         return np.where(found < 0, np.nan, delta(np.maximum(found, 0)))[()]
 
     def is_feasible(self, alpha, beta):
@@ -245,7 +339,7 @@ class MEMPM(MomentClassifier):
         apart = self.objective_ - self.worst_case_accuracy_ @ [1 - self.theta, self.theta]
         gap = max(self.result_.duality_gap, float(abs(apart)))
         self.result_ = replace(self.result_, duality_gap=gap)
-        if gap > LARGEST_GAP:
+        if gap > LARGEST_LOSS:
             warn(
                 f"the covariances are so near to singular that the machine promises {apart:.1e} "
                 "less than the frontier; pass ridge=1e-6, or leave out features that others repeat",
@@ -257,16 +351,16 @@ class MEMPM(MomentClassifier):
         self.frontier_ = ParetoFrontier(core, problem)
         self.largest_delta_ = largest_bound(core.balanced().kappa)
         self.mixture_, value, gap, evaluations = best_mixture(core, self.theta)
-        machine = core.point(self.mixture_)
-        if core.separating is None and not machine.deviations.all():
-            label = self.classes_.tolist()[int(machine.deviations[0] == 0)]
+        point = core.point(self.mixture_)
+        if core.separating is None and not point.deviations.all():
+            label = self.classes_.tolist()[int(point.deviations[0] == 0)]
             warn(
                 f"class {label!r} does not vary along some direction in which the means differ, "
                 "so its bound there is 1 and says nothing; pass ridge=1e-3, or more samples",
                 TrivialBoundWarning,
             )
         result = Result.solved(value, duality_gap=gap, counts={"points": evaluations})
-        return machine.weights, machine.margin_split[0], value, result
+        return point.weights, point.margin_split[0], value, result
 
     @property
     def delta_(self):
@@ -392,8 +486,7 @@ class FSMEMPM(MomentClassifier):
         check_count("grid", self.grid)
         check_bool("equal_bounds", self.equal_bounds)
         check_bool("refit", self.refit)
-        if self.search not in ("grid", "bisection"):
-            raise ValueError(f'search={self.search!r}; pass "grid" or "bisection"')
+        check_one_of("search", self.search, ("grid", "bisection"))
         if self.bounds is not None:
             ordered = isinstance(self.bounds, Sequence | np.ndarray)
             if not ordered or isinstance(self.bounds, str) or len(self.bounds) != 2:
@@ -408,18 +501,25 @@ class FSMEMPM(MomentClassifier):
                 raise ValueError(f"bounds={self.bounds!r} differ; pass equal_bounds=False")
 
     def _solve(self, problem):
-        search = _Search(self, problem)
+        search = _Search(problem)
         self.frontier_ = search.frontier
         self.largest_delta_ = largest_bound(search.core.balanced().kappa)
-        search.run()
-        search.account_for_unsolved()
+        if self.bounds is not None:
+            beta, alpha = (float(bound) for bound in self.bounds)
+            search.check(alpha, beta)
+            search.solve(alpha, beta)
+        elif self.search == "grid":
+            search.over_grid(int(self.grid), self.equal_bounds)
+        else:
+            search.by_bisection(int(self.grid), self.equal_bounds)
+        if not (search.solutions or search.unsolved):  # no midpoint of the bisection is feasible
+            search.solve(0.0, 0.0)
         self.trace_ = search.trace()
         best = self.trace_.best(self.theta, self.criterion)
-        alpha, beta = self.trace_.alphas[best], self.trace_.betas[best]
-        self.bounds_ = np.array([beta, alpha])
+        self.bounds_ = np.array([self.trace_.betas[best], self.trace_.alphas[best]])
         value = self.trace_.values(self.theta, self.criterion)[best]
-        weights, share = search.finished(best)
-        return weights, share, value, Result.solved(value, **search.proof)
+        weights, split = search.select_and_refit(best, self.refit, self.equal_bounds)
+        return weights, split, value, search.result(value)
 
     @property
     def delta_(self):
@@ -477,61 +577,82 @@ class BoundTrace:
 
 
 class _Search:
-    """Problems of one FSMEMPM, each solved from one nearby."""
+    """Problems of one FSMEMPM under pairs of bounds, each solved from one nearby."""
 
-    def __init__(self, estimator, problem):
-        self.estimator, self.given, self.pair = estimator, problem, problem.pair
+    def __init__(self, problem):
+        self.given = problem
+        self.pair = problem.pair
         self.core = Frontier(self.pair)
         self.frontier = ParetoFrontier(self.core, problem)
         self.problem = ConeProblem(self.pair, "margin")
         self.solutions = {}  # of pairs (alpha, beta)
-        self.extremes, self.infeasible, self.unsolved = {}, 0, []
+        self.extremes = {}  # of alphas
+        self.infeasible = 0
+        self.unsolved = []
 
-    def run(self):
-        estimator = self.estimator
-        if estimator.bounds is not None:
-            beta, alpha = (float(bound) for bound in estimator.bounds)
-            self.check(alpha, beta)
-            self.attempt(alpha, beta)
-        elif estimator.search == "grid":
-            self.over_grid()
-        else:
-            self.by_bisection()
-        if not (self.solutions or self.unsolved):  # no midpoint of the bisection is feasible
-            self.attempt(0.0, 0.0)
-
-    def over_grid(self):
-        grid = int(self.estimator.grid)
+    def over_grid(self, grid, equal_bounds):
+        """Every pair of bounds that are multiples of ``1 / grid``."""
         for i in range(grid):
-            for j in [i] if self.estimator.equal_bounds else range(grid):
-                self.attempt(i / grid, j / grid)
+            for j in [i] if equal_bounds else range(grid):
+                self.solve(i / grid, j / grid)
 
-    def by_bisection(self):
-        """The published Algorithm 1, with both ends of beta set anew for each alpha."""
-        grid = int(self.estimator.grid)
-        if self.estimator.equal_bounds:
-            self.bisect(lambda middle: self.attempt(middle, middle))
-            return
-        for i in range(grid):
-            self.bisect(lambda middle, alpha=i / grid: self.attempt(alpha, middle))
+    def by_bisection(self, grid, equal_bounds):
+        """Algorithm 1 of Xu et al. (2007), with both ends of beta set anew for each alpha."""
+        for alpha in [None] if equal_bounds else [i / grid for i in range(grid)]:
+            low, high = 0.0, 1.0
+            while high - low > RESOLUTION:
+                beta = (low + high) / 2
+                if self.solve(beta if equal_bounds else alpha, beta):
+                    low = beta
+                else:
+                    high = beta
 
-    def bisect(self, attempt):
-        low, high = 0.0, 1.0
-        while high - low > RESOLUTION:
-            middle = (low + high) / 2
-            if attempt(middle):
-                low = middle
-            else:
-                high = middle
+    def solve(self, alpha, beta):
+        """Solve for this pair of bounds, if it is feasible; returns whether it is."""
+        largest, point = self.extreme(alpha)
+        if not beta <= largest * ROUNDED_UP:
+            self.infeasible += 1
+            return False
+        kappas = kappa(np.array([alpha, beta]))
+        if self.is_on_frontier(kappas, largest):
+            # one machine is left, at its shortest length
+            weights = point.weights / max(point.margin_split.min(), LEAST_SPLIT)
+            self.solutions[alpha, beta] = Solution(weights, self.given.costs @ abs(weights))
+            return True
+        solution = self.nearest(kappas)
+        if solution is None or not solution.holds_at(kappas):
+            try:
+                solution = self.problem.solve(
+                    kappas, self.given.costs, feasible=point.weights, start=solution
+                )
+            except SubproblemError as error:
+                self.unsolved.append(((alpha, beta), error))
+                return True
+        self.solutions[alpha, beta] = solution
+        return True
 
     def extreme(self, alpha):
-        """The largest beta beside an alpha, nan if there is none, and the machine that has it."""
+        """The largest beta beside an alpha, nan if there is none, and the point that has it."""
         if alpha not in self.extremes:
-            machine = self.core.point(self.core.mixture_at(kappa(alpha)))
-            self.extremes[alpha] = self.frontier.beta_max(alpha), machine
+            point = self.core.point(self.core.mixture_at(kappa(alpha)))
+            self.extremes[alpha] = self.frontier.beta_max(alpha), point
         return self.extremes[alpha]
 
+    def is_on_frontier(self, kappas, largest):
+        most1, least2 = self.core.kappas(1)
+        at_the_end = least2 == 0 and kappas[0] >= most1 * KAPPA_REACHED
+        return at_the_end or kappas[1] >= kappa(largest) * KAPPA_REACHED
+
+    def nearest(self, kappas):
+        """The solution of the pair nearest in kappas that Newton's method can start from."""
+        pairs = [pair for pair, found in self.solutions.items() if found.point is not None]
+        if not pairs:
+            return None
+        distances = abs(kappa(np.array(pairs)) - kappas).sum(axis=1)
+        return self.solutions[pairs[distances.argmin()]]
+
     def check(self, alpha, beta):
+        """Raise unless a machine keeps both bounds."""
         largest, _ = self.extreme(alpha)
         if beta <= largest * ROUNDED_UP:
             return
@@ -550,185 +671,59 @@ class _Search:
             float(largest),
         )
 
-    def attempt(self, alpha, beta):
-        """Solve for this pair of bounds, if it is feasible; whether it is."""
-        levels = kappa(np.array([alpha, beta]))
-        largest, machine = self.extreme(alpha)
-        if not beta <= largest * ROUNDED_UP:
-            self.infeasible += 1
-            return False
-        solution = self.top(machine) if self.on_frontier(levels, largest) else self.nearest(levels)
-        if solution is None or not (solution.point is None or solution.holds_at(levels)):
-            try:
-                solution = self.problem.solve(
-                    levels, self.given.costs, feasible=machine.weights, start=solution
-                )
-            except SubproblemError as error:
-                self.unsolved.append(((alpha, beta), error))
-                return True
-        self.solutions[alpha, beta] = solution
-        return True
-
-    def on_frontier(self, levels, largest):
-        most1, least2 = self.core.kappas(1)
-        at_the_end = least2 == 0 and levels[0] >= most1 * KAPPA_REACHED
-        return at_the_end or levels[1] >= kappa(largest) * KAPPA_REACHED
-
-    def top(self, machine):
-        """On the frontier one machine is left, at its shortest length."""
-        weights = machine.weights / max(machine.margin_split.min(), LEAST_SPLIT)
-        return Solution(weights, self.given.costs @ abs(weights))
-
-    def nearest(self, levels):
-        """The solution of the pair nearest in kappas that Newton's method can start from."""
-        pairs = [pair for pair, found in self.solutions.items() if found.point is not None]
-        if not pairs:
-            return None
-        distances = abs(kappa(np.array(pairs)) - levels).sum(axis=1)
-        return self.solutions[pairs[distances.argmin()]]
-
-    def account_for_unsolved(self):
-        """A pair without a verified solution is left out, and said; without any there is no fit."""
-        if not self.unsolved:
-            return
-        (alpha, beta), error = self.unsolved[0]
-        if not self.solutions:
-            raise error
-        warn(
-            f"{len(self.unsolved)} feasible pairs of bounds were not solved to verified accuracy "
-            f"and are left out, such as alpha={alpha:g}, beta={beta:g}: {error}",
-            SelectionWarning,
-        )
-
     def trace(self):
+        """The `BoundTrace` of what was solved; what was not is left out, with a warning."""
+        if self.unsolved:
+            (alpha, beta), error = self.unsolved[0]
+            if not self.solutions:
+                raise error
+            warn(
+                f"{len(self.unsolved)} feasible pairs of bounds were not solved to verified "
+                f"accuracy and are left out, such as alpha={alpha:g}, beta={beta:g}: {error}",
+                SelectionWarning,
+            )
         alphas, betas = np.array(list(self.solutions)).T
         solutions = self.solutions.values()
         supports = np.zeros((len(alphas), self.given.moments.n_features_in_), dtype=bool)
         for row, solution in zip(supports, solutions, strict=True):
-            row[self.given.used[heavy(solution.weights)]] = True
+            row[self.given.used[nonnegligible(solution.weights)]] = True
         norms = np.array([solution.objective for solution in solutions])
         return BoundTrace(alphas, betas, norms, supports)
 
-    @property
-    def proof(self):
+    def result(self, value):
+        """The value of the criterion, with the proof of all problems."""
         solutions = {id(solution): solution for solution in self.solutions.values()}.values()
+        proof = result_of(*solutions)
         counts = {"pairs": len(self.solutions), "infeasible": self.infeasible}
-        for kind in ("newton", "cone", "products"):
-            counts[kind] = sum(solution.counts.get(kind, 0) for solution in solutions)
-        return {
-            "duality_gap": max(solution.duality_gap for solution in solutions),
-            "violation": max(solution.violation for solution in solutions),
-            "counts": counts,
-        }
+        counts |= {kind: proof.counts.get(kind, 0) for kind in ("newton", "cone", "products")}
+        return replace(proof, objective=float(value), counts=counts)
 
-    def finished(self, row):
-        """Weights after selection and refit, and class 1's share of the margin."""
+    def select_and_refit(self, row, refit, equal_bounds):
+        """Weights after selection and refit, and class 1's part of the margin."""
         (alpha, beta), solution = list(self.solutions.items())[row]
-        levels = kappa(np.array([alpha, beta]))
-        chosen = self.enough(solution.weights, levels)
+        kappas = kappa(np.array([alpha, beta]))
+
+        def needs_and_margin(features):
+            weights = solution.weights[features]
+            needs = np.maximum(kappas * self.pair.deviations(features, weights), 1)
+            return needs, self.pair.mean_diff[features] @ weights
+
+        def is_enough(features):
+            needs, margin = needs_and_margin(features)
+            return needs.sum() - margin <= SAME_MARGIN * needs.min()
+
+        chosen = add_largest_until(is_enough, solution.weights, nonnegligible(solution.weights))
         weights = np.zeros(len(self.pair.mean_diff))
-        if self.estimator.refit:
-            if self.estimator.equal_bounds:
-                machine = minimax(self.pair, chosen)
-            else:
-                core = Frontier(self.pair.subset(chosen))
-                machine = core.point(core.mixture_at(levels[0]))
-            weights[chosen] = machine.weights
-            return weights, machine.margin_split[0]
-        weights[chosen] = solution.weights[chosen]
-        need, margin = self.balance(weights, chosen, levels)
-        return weights, spare_halved(need, margin)
-
-    def balance(self, weights, chosen, levels):
-        """What both classes need of the margin that the chosen weights have, and this margin."""
-        deviations = self.pair.deviations(chosen, weights[chosen])
-        return np.maximum(levels * deviations, 1), self.pair.mean_diff[chosen] @ weights[chosen]
-
-    def enough(self, weights, levels):
-        """The features that weigh, with others, largest first, until the bounds hold."""
-        chosen = heavy(weights)
-        others = np.setdiff1d(np.flatnonzero(weights), chosen)
-        for feature in others[np.argsort(-abs(weights[others]))]:
-            need, margin = self.balance(weights, chosen, levels)
-            if need.sum() - margin <= 1e-9 * need.min():
-                break
-            chosen = np.sort(np.append(chosen, feature))
-        return chosen
-
-
-def best_mixture(core, theta):
-    """Where ``theta alpha + (1 - theta) beta`` is largest on a frontier, by branch and bound.
-
-    On an interval of mixtures both kappas lie between those of its ends, and their curve is convex
-    and thus below its chord; either gives an upper bound.
-
-    Returns
-    -------
-    mixture, value : float
-    gap : float
-        Between the value and an upper bound on all values.
-    evaluations : int
-    """
-    if core.separating is not None:
-        return 0.5, 1.0, 0.0, 0
-    shares = np.array([theta, 1 - theta])
-
-    def evaluated(logits):
-        """Columns: logit, both kappas, the value."""
-        kappas = core.kappas(special.expit(logits))
-        return np.column_stack([logits, kappas, delta(kappas) @ shares])
-
-    inner = np.linspace(-MOST_LOGIT, MOST_LOGIT, 73)
-    points = evaluated(np.concatenate([[-np.inf], inner, [np.inf]]))
-    evaluations, best = len(points), points[points[:, 3].argmax()]
-    left, right, closed = points[:-1], points[1:], 0.0
-    for _ in range(MOST_ROUNDS):
-        corners = delta(right[:, 1]) * theta + delta(left[:, 2]) * (1 - theta)
-        # the accuracy bends by at most 1/2 along a chord
-        bends = ((right[:, 1:3] - left[:, 1:3]) ** 2 @ shares) / 16
-        above = np.minimum(corners, np.maximum(left[:, 3], right[:, 3]) + bends)
-        tight = (right[:, 0] - left[:, 0] < 1e-12) | ~np.isfinite(right[:, 0] - left[:, 0])
-        kept = above > best[3] + CERTIFIED
-        closed = max(closed, above[kept & tight].max(initial=-np.inf) - best[3])
-        kept &= ~tight
-        if not kept.any():
-            break
-        left, right = left[kept], right[kept]
-        steps = np.linspace(0, 1, PARTS + 1)[:, None]
-        logits = left[:, 0] + steps * (right[:, 0] - left[:, 0])
-        inside = evaluated(logits[1:-1].ravel()).reshape(PARTS - 1, len(left), 4)
-        evaluations += inside[..., 0].size
-        chain = np.concatenate([left[None], inside, right[None]])
-        left, right = chain[:-1].reshape(-1, 4), chain[1:].reshape(-1, 4)
-        challenger = chain.reshape(-1, 4)[chain[..., 3].argmax()]
-        best = challenger if challenger[3] > best[3] else best
-    mixture, value = float(special.expit(best[0])), float(best[3])
-    if 0 < mixture < 1:
-        mixture = _stationary(core, theta, best[0])
-        value = max(value, float(delta(core.kappas(mixture)) @ shares))
-    # at an end, a class that does not vary is as good as certain
-    (least1, _), (_, least2) = core.kappas([0, 1])
-    if least1 > 0 and theta * delta(least1) + 1 - theta > value:
-        mixture, value = 0.0, theta * float(delta(least1)) + 1 - theta
-    if least2 > 0 and theta + (1 - theta) * delta(least2) > value:
-        mixture, value = 1.0, theta + (1 - theta) * float(delta(least2))
-    return mixture, value, max(float(closed), CERTIFIED), evaluations
-
-
-def _stationary(core, theta, logit):
-    """The mixture near a maximum at which the slope vanishes, to more digits than the values."""
-
-    def slope(logit):
-        mixture = special.expit(logit)
-        first, second = core.kappas(mixture)
-        rise = theta * first / (1 + first**2) ** 2 * mixture * second
-        return rise - (1 - theta) * second / (1 + second**2) ** 2 * (1 - mixture) * first
-
-    near = 1e-4
-    low, high = slope(logit - near), slope(logit + near)
-    if low > 0 > high:
-        logit = brentq(slope, logit - near, logit + near, xtol=1e-14)
-    return float(special.expit(logit))
+        if not refit:
+            weights[chosen] = solution.weights[chosen]
+            return weights, split_with_spare_halved(*needs_and_margin(chosen))
+        if equal_bounds:
+            point = minimax(self.pair, chosen)
+        else:
+            core = Frontier(self.pair.subset(chosen))
+            point = core.point(core.mixture_at(kappas[0]))
+        weights[chosen] = point.weights
+        return weights, point.margin_split[0]
 
 
 def check_within(name, values, least, most):

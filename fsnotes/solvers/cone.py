@@ -63,6 +63,10 @@ LAST_STEP_OF_UNEQUAL_COSTS = 1e-8
 # in blocks, and if they do one by one. Where the method arrives, 10 or 30 are enough.
 BOLD_STEPS, BOLD_CHANGES = 12, 12
 CAUTIOUS_STEPS, CAUTIOUS_CHANGES = 40, 60
+# Where the slope of a selected feature misses its cost by more than this part of it, as where costs
+# are tiny, the steps begin anew from where they ended, at most so often.
+SAME_SLOPE = 1e-7
+MOST_POLISHED = 2
 # In a working set of so many features going one by one costs less than a cone problem.
 SMALL = 32
 # A deviation below this part of what its terms add up to is what rounding leaves of them.
@@ -407,6 +411,7 @@ class WorkingSet:
         signs = np.sign(weights)
         states = start.states
         betas = start.betas
+        polished = 0
         for _ in range(BOLD_CHANGES if bold else CAUTIOUS_CHANGES):
             found = self.solve_conditions(weights, signs, states, betas, bold)
             if found is None:
@@ -419,6 +424,10 @@ class WorkingSet:
                 continue
             factors = np.divide(betas, deviations, where=betas > 0, out=np.zeros(2))
             slopes = self.tilt + multipliers[0] * self.mean_diff - factors @ products
+            inexact = abs(slopes / self.costs - signs)[signs != 0].max() > SAME_SLOPE
+            if inexact and polished < MOST_POLISHED:
+                polished += 1
+                continue
             excess = np.where(signs == 0, abs(slopes) / self.costs - 1, 0)
             worst = excess.argmax()
             if excess[worst] <= STAYS_OUT:

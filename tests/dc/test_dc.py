@@ -35,21 +35,19 @@ from fsnotes import (
     make_instance,
     make_wide,
 )
-from fsnotes.chebyshev import BoundedMachine, Path
+from fsnotes.core.bounded import NormPath
 from fsnotes.core.bounds import minimax
 from fsnotes.core.certify import exact_support
 from fsnotes.core.mm import majorize_minimize
-from fsnotes.core.moment_classifier import MomentProblem
 from fsnotes.core.moments import MomentPair
 from fsnotes.core.pruning import fewest_features, remove_features
-from fsnotes.dc import Surrogated, filled
+from fsnotes.dc import SurrogateProgram, fill_up
 from fsnotes.errors import (
     InfeasibleBoundError,
     SelectionWarning,
     SubproblemError,
     TrivialBoundWarning,
 )
-from fsnotes.solvers import cone as cones
 from fsnotes.solvers.cone import ConeProblem
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
@@ -744,7 +742,6 @@ def test_copies_are_equal(model):
 
 
 def test_bounded_machines_share_what_they_promise():
-    assert issubclass(L0MPM, BoundedMachine) and issubclass(L1MPM, BoundedMachine)
     X, y = load("wdbc", return_X_y=True)
     ours, theirs = L0MPM(retain=0.7).fit(X, y), L1MPM(retain=0.7).fit(X, y)
     assert ours.delta_ == theirs.delta_ and ours.largest_delta_ == theirs.largest_delta_
@@ -861,21 +858,6 @@ def test_a_kernel_machine_of_few_points_is_the_printed_algorithm():
     *_, value, _ = literal.l0mpm(*known, machine.delta_, 1.0, start)
     assert np.isclose(machine.objective_, value, rtol=1e-5)
     assert len(machine.result_.steps) == machine.n_iter_ + 1
-
-
-def test_later_steps_of_a_kernel_machine_are_small(monkeypatch):
-    """Cone problems after the start hold its points and few more, not all."""
-    cone, sizes = cones._Block.cone, []
-
-    def recorded(block, accuracy):
-        sizes.append((block.task.tilt.any(), len(block.features)))
-        return cone(block, accuracy)
-
-    monkeypatch.setattr(cones._Block, "cone", recorded)
-    X, y = load("wdbc", return_X_y=True)
-    KernelL0MPM(gamma=4 / 30).fit(X[:300], y[:300])
-    later = [size for is_step, size in sizes if is_step]
-    assert sizes[0] == (False, 300) and later and max(later) <= 240
 
 
 def test_points_are_pruned_where_asked():
@@ -1012,7 +994,7 @@ def test_features_are_filled_up_with_the_heaviest_of_the_start():
     start = np.array([0.5, -3.0, 0.0, 2.0, 1.0])
     weights = np.array([0.7, 0.0, 0.0, 0.0, 0.0])
     for count, chosen in [(1, [0]), (2, [0, 1]), (3, [0, 1, 3]), (9, [0, 1, 3, 4])]:
-        assert np.flatnonzero(filled(weights, start, count)).tolist() == chosen
+        assert np.flatnonzero(fill_up(weights, start, count)).tolist() == chosen
     assert weights.tolist() == [0.7, 0, 0, 0, 0]
 
 
@@ -1020,11 +1002,10 @@ def test_features_are_filled_up_with_the_heaviest_of_the_start():
 @pytest.mark.parametrize("surrogate", [Exponential(3.0), Log(0.1), MCP(2.0)])
 def test_majorizers_touch_with_their_constant(surrogate, majorizer):
     X, y = load("wdbc", return_X_y=True)
-    machine = L1MPM(refit=False)
-    given = MomentProblem.from_moments(ClassMoments.from_data(X, y), ridge=0.0, scale=True)
-    path = Path(machine, given.pair, given.costs)
+    mean1, mean2, S1, S2 = known_of(X, y)
+    path = NormPath(MomentPair(mean1 - mean2, [S1, S2]), np.ones(30), "margin")
     solution = path.solve(0.5)
-    problem = Surrogated(path, surrogate, majorizer, solution)
+    problem = SurrogateProgram(path, 0.5, surrogate, majorizer, solution)
     rng = np.random.default_rng(0)
     for w in [solution.weights, *rng.normal(size=(20, 30))]:
         costs, tilt, constant = problem.tangent(w)
