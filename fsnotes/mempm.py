@@ -164,7 +164,8 @@ def frontier(moments, *, ridge=0.0, scale=True):
     check_real("ridge", ridge, 0)
     check_bool("scale", scale)
     check_two_classes(moments)
-    return ParetoFrontier._of(MomentProblem.from_moments(moments, ridge=ridge, scale=scale))
+    problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale)
+    return ParetoFrontier(Frontier(problem.pair), problem)
 
 
 class ParetoFrontier:
@@ -183,12 +184,11 @@ class ParetoFrontier:
     def __init__(self, core, problem):
         moments = problem.moments
         self.classes_ = moments.classes_
-        self._core, self._used, self._unit = core, problem.used, problem.unit
-        self._mean, self._n_features = moments.means_[1], moments.n_features_in_
-
-    @classmethod
-    def _of(cls, problem):
-        return cls(Frontier(problem.pair), problem)
+        self._core = core
+        self._used = problem.used
+        self._unit = problem.unit
+        self._mean = moments.means_[1]
+        self._n_features = moments.n_features_in_
 
     def accuracies(self, mixture):
         """The pair (alpha, beta) at a mixture from 0 to 1, or one row for each of several."""

@@ -24,10 +24,16 @@ from fsnotes.core.validation import check_bool, check_bound, check_real
 
 __all__ = ["Certificate", "exact_support"]
 
-LARGER = 1 + 1e-9  # times a kappa, one that counts as larger
-ROUNDING = 1 + 1e-6  # on kappas of many sets at once, whose matrices may be ill-conditioned
-FEW_SETS, BLOCK_ELEMENTS = 1000, 10**6  # sets that are looked at without branching, numbers at once
+# A kappa counts as larger than another from this multiple of it on.
+LARGER = 1 + 1e-9
+# Kappas of many sets at once are raised by this, since their matrices may be ill-conditioned.
+ROUNDING = 1 + 1e-6
+# So few sets are compared without branching, and so many numbers are held at once.
+FEW_SETS = 1000
+BLOCK_ELEMENTS = 10**6
+# Mixtures that are tried for each set, where the bound falls with every one.
 ROUNDS = 4
+# Features of largest weight from which the heuristic starts, more where these do not suffice.
 FIRST_FEATURES = 16
 
 
@@ -47,9 +53,9 @@ class Certificate:
         Whether the search is complete: then ``lower == size``, and no set of this size has a
         larger kappa. Otherwise time ran out, and the smallest size lies from `lower` to `size`.
     kappa : float
-        Of the minimax probability machine of the set.
+        The kappa of the minimax probability machine of the set.
     visited : int
-        Sets of features whose kappa was computed or bounded.
+        The number of sets whose kappa was computed or bounded.
     """
 
     support: np.ndarray
@@ -143,8 +149,12 @@ class _Search:
     """Branch and bound over sets of one size after the other, the smallest first."""
 
     def __init__(self, pair, target, time_limit):
-        self.pair, self.target, self.ends = pair, target, math.inf
-        self.visited, self.lower, self.finished = 0, 1, False
+        self.pair = pair
+        self.target = target
+        self.ends = math.inf
+        self.visited = 0
+        self.lower = 1
+        self.finished = False
         covariances = np.array([pair.block(0), pair.block(1)])
         self.covariances = covariances if _is_regular(covariances.sum(axis=0)) else None
         self.everything = np.arange(len(pair.mean_diff))
@@ -160,8 +170,8 @@ class _Search:
         while count < len(heaviest) and self.kappa(np.sort(heaviest[:count])) < self.target:
             count = min(2 * count, len(heaviest))
         start = np.sort(heaviest[:count])
-        features, machine = fewest_features(self.pair, start, self.target)
-        return features, machine.kappa
+        features, point = fewest_features(self.pair, start, self.target)
+        return features, point.kappa
 
     def run(self):
         most = len(self.best[0])
@@ -177,14 +187,16 @@ class _Search:
 
     def search(self, kept, free):
         """All sets of the size that hold what is kept, and otherwise only what is free."""
-        first, uppers = 0, np.full(len(free), np.inf)
+        first = 0
+        uppers = np.full(len(free), np.inf)
         if math.comb(len(free), max(self.lower - len(kept), 0)) > FEW_SETS:
             uppers = self.uppers(kept, _without_one(free))
             order = np.argsort(uppers, kind="stable")
             free, uppers = free[order], uppers[order]
             first = np.count_nonzero(uppers < self.need)  # these cannot be done without
         for place in range(first, len(free) + 1):
-            held, left = np.append(kept, free[:place]), free[place:]
+            held = np.append(kept, free[:place])
+            left = free[place:]
             wanted = self.lower - len(held)
             if not 0 <= wanted <= len(left):
                 return
@@ -204,7 +216,8 @@ class _Search:
             features = np.sort(np.append(kept, chosen[place]))
             found = self.kappa(features)
             if found >= self.need:
-                self.best, self.need = (features, found), found * LARGER
+                self.best = features, found
+                self.need = found * LARGER
 
     def kappa(self, features):
         self.count(1)
@@ -233,11 +246,11 @@ class _Search:
         rows = np.arange(len(sets))
         mixtures = np.full(len(sets), 0.5)
         covariances = self.covariances[:, sets[:, :, None], sets[:, None, :]]
-        gaps = self.pair.mean_diff[sets]
+        mean_diffs = self.pair.mean_diff[sets]
         for _ in range(ROUNDS):
             both = np.array([mixtures, 1 - mixtures])
             mixed = np.einsum("ib,ibjk->bjk", both, covariances)
-            weights = np.linalg.solve(mixed, gaps[:, :, None])[:, :, 0]
+            weights = np.linalg.solve(mixed, mean_diffs[:, :, None])[:, :, 0]
             pushes = np.einsum("ibjk,bk->ibj", covariances, weights)
             deviations = np.sqrt(np.maximum(np.einsum("ibj,bj->ib", pushes, weights), 0))
             kappas = both * deviations
@@ -245,7 +258,9 @@ class _Search:
             going = uppers[rows] >= self.need
             if not going.any():
                 break
-            rows, covariances, gaps = rows[going], covariances[:, going], gaps[going]
+            rows = rows[going]
+            covariances = covariances[:, going]
+            mean_diffs = mean_diffs[going]
             deviations = deviations[:, going]
             mixtures = np.clip(deviations[1] / deviations.sum(axis=0), 0.01, 0.99)
 

@@ -6,15 +6,19 @@ import numpy as np
 
 __all__ = ["ClassMoments", "MomentPair"]
 
-BLOCK_ROWS, BLOCK_ELEMENTS = 4096, 10**6
+# Data are gathered in blocks of at most so many rows, and so many numbers.
+BLOCK_ROWS = 4096
+BLOCK_ELEMENTS = 10**6
+# A column may be constant where its first value is this near to its mean, relative to the mean.
+MAY_BE_CONSTANT = 1e-12
 
 
 class ClassMoments:
     """Count, mean and covariance of each class, gathered in one pass over any number of blocks.
 
     Covariances are divided by the class count (by the sum of its weights), so they are those of
-    the empirical law of the class. Moments of parts of the data add up: ``a + b`` holds what one
-    pass over both parts would give, in any order and grouping.
+    the empirical distribution of the class. Moments of parts of the data add up: ``a + b`` holds
+    what one pass over both parts would give, in any order and grouping.
 
     A class with fewer rows than features keeps its rows, and no matrix of features by features
     is formed for it. Otherwise only its mean and its scatter matrix are kept.
@@ -170,7 +174,8 @@ class ClassMoments:
     def _copy(self):
         copied = ClassMoments()
         if self._parts is not None:
-            copied.classes_, copied.n_features_in_ = self.classes_, self.n_features_in_
+            copied.classes_ = self.classes_
+            copied.n_features_in_ = self.n_features_in_
             copied._parts = [part.copy() for part in self._parts]
         return copied
 
@@ -197,7 +202,7 @@ class ClassMoments:
         return np.array([np.add(*part.location()) for part in self._filled()])
 
     def gap(self, plus=1, minus=0):
-        """Difference of two class means, those of ``classes_[1]`` and ``classes_[0]`` by default.
+        """Difference of two class means, by default those of ``classes_[1]`` and ``classes_[0]``.
 
         More exact than the difference of ``means_`` where columns have a large offset.
         """
@@ -268,7 +273,8 @@ class MomentPair:
     @classmethod
     def from_moments(cls, moments, features, unit, ridge=0.0):
         """The pair of two-class `moments` on some features, each measured in its `unit`."""
-        matrices, factors = [None, None], [None, None]
+        matrices = [None, None]
+        factors = [None, None]
         everything = len(features) == moments.n_features_in_
         for index, part in enumerate(reversed(moments._filled())):
             if part.scatter is None:
@@ -287,7 +293,7 @@ class MomentPair:
         return sum(heights) < n_features
 
     def factor_rows(self):
-        """The two factors, one above the other, without the ridge."""
+        """The rows of both factors, those of class 1 first, without the ridge."""
         return np.vstack(self._factors)
 
     def times(self, index, features, weights):
@@ -357,7 +363,8 @@ class _Part:
 
     def __init__(self, n_features):
         self.n_features = n_features
-        self.count, self.weight = 0, 0.0
+        self.count = 0
+        self.weight = 0.0
         self.chunks = []  # of (rows, weights)
         self.origin = self.offset = self.scatter = None
 
@@ -398,8 +405,11 @@ class _Part:
     def _forget_rows(self):
         """Turn kept rows into a mean and a scatter."""
         if self.chunks:
-            (origin, offset), chunks = self.location(), self.chunks
-            self.chunks, self.count, self.weight = [], 0, 0.0
+            origin, offset = self.location()
+            chunks = self.chunks
+            self.chunks = []
+            self.count = 0
+            self.weight = 0.0
             near = origin + offset
             for rows, weights in chunks:
                 self._count(rows - near, weights, near)
@@ -420,11 +430,14 @@ class _Part:
         The scatter is about a point from which its mean is `apart_from`, if that is given.
         """
         total = self.weight + weight
-        corrections, scales = [], []
+        corrections = []
+        scales = []
         if apart_from is not None:
-            corrections, scales = [apart_from], [-weight]
+            corrections.append(apart_from)
+            scales.append(-weight)
         if self.scatter is None:
-            self.offset, self.scatter = offset, scatter
+            self.offset = offset
+            self.scatter = scatter
         else:
             apart = offset - self.offset
             corrections.append(apart)
@@ -474,7 +487,7 @@ class _Part:
 def _near(rows, weights):
     """A point near the mean; where all rows could be equal, the first row, so that they cancel."""
     mean = _mean(rows, weights)
-    return np.where(abs(mean - rows[0]) <= 1e-12 * abs(mean), rows[0], mean)
+    return np.where(abs(mean - rows[0]) <= MAY_BE_CONSTANT * abs(mean), rows[0], mean)
 
 
 def _mean(rows, weights):

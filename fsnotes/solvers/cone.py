@@ -61,8 +61,10 @@ LAST_STEP = 1e-5
 LAST_STEP_OF_UNEQUAL_COSTS = 1e-8
 # Steps between two changes of the selected features, and such changes, if features join and leave
 # in blocks, and if they do one by one. Where the method arrives, 10 or 30 are enough.
-BOLD_STEPS, BOLD_CHANGES = 12, 12
-CAUTIOUS_STEPS, CAUTIOUS_CHANGES = 40, 60
+BOLD_STEPS = 12
+BOLD_CHANGES = 12
+CAUTIOUS_STEPS = 40
+CAUTIOUS_CHANGES = 60
 # Where the slope of a selected feature misses its cost by more than this part of it, as where costs
 # are tiny, the steps begin anew from where they ended, at most so often.
 SAME_SLOPE = 1e-7
@@ -351,7 +353,8 @@ class Program:
                 f"by {violation:.1e}, more than {LARGEST_GAP:.0e} and {LARGEST_VIOLATION:.0e}; "
                 f"pass a ridge, or {REMEDIES[self.kind]}"
             )
-        gap, violation = max(gap, 0.0), max(violation, 0.0)
+        gap = max(gap, 0.0)
+        violation = max(violation, 0.0)
         return Solution(weights, objective, gap, violation, slopes, deviations, self.counts, point)
 
     def lower_bound(self, point, slopes):
@@ -488,7 +491,8 @@ class WorkingSet:
             system[:size, :size] = curvature[0] * blocks[0] + curvature[1] * blocks[1]
             system[:size, :size] -= (pushes.T * curvature) @ pushes
             slopes = constraints[:, 1:2] * mean_diff - constraints[:, 2:] @ pushes
-            system[:size, size:], system[size:, :size] = -slopes.T, slopes
+            system[:size, size:] = -slopes.T
+            system[size:, :size] = slopes
             right[:size] = fixed - in_objective @ pushes
             right[size:] = constraints[:, 2:] @ deviations - constraints[:, 0]
             right[size:] -= constraints[:, 1] * (mean_diff @ old)
@@ -566,8 +570,11 @@ class WorkingSet:
         A rough answer allows each weight one sign alone, which halves the problem; Newton's
         method lets a feature of the other sign join.
         """
-        program, size = self.program, len(self.features)
-        covariances, mean_diff, costs = self.covariances, self.mean_diff, self.costs
+        program = self.program
+        size = len(self.features)
+        covariances = self.covariances
+        mean_diff = self.mean_diff
+        costs = self.costs
         # where all features take part, the feasible weights are already among the candidates
         if program.kind != "penalty" and size < len(program.mean_diff):
             feasible = program.feasible
@@ -638,7 +645,9 @@ class WorkingSet:
         The variables are the amounts of the columns, not negative, and the margins of both
         classes.
         """
-        size, kind, kappas = len(mean_diff), self.program.kind, self.program.kappas
+        size = len(mean_diff)
+        kind = self.program.kind
+        kappas = self.program.kappas
         linear = np.append(costs, [float(kind == "penalty")] * 2)
         heights = [2 if kind == "gap" else 1, size + 2 * (kind == "margin")]
         bounded = [index for index in (0, 1) if kappas[index] > 0]
