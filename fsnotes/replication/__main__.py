@@ -9,8 +9,7 @@ from fsnotes.replication import declare, engine, render, store
 def parser():
     """The command line."""
     top = argparse.ArgumentParser(
-        prog="python -m fsnotes.replication",
-        description="Tables of the papers, computed again.",
+        prog="python -m fsnotes.replication", description="Tables of the papers, computed again."
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="name the tables, and what is there of each")

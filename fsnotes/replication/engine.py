@@ -280,15 +280,7 @@ class Run:
 
 
 def run(
-    target,
-    *,
-    jobs=None,
-    quick=False,
-    only=None,
-    again=False,
-    dask=None,
-    folder=None,
-    progress=True,
+    target, *, jobs=None, quick=False, only=None, again=False, dask=None, folder=None, progress=True
 ):
     """Compute what is missing of a chapter or table, and store each cell when it is complete.
 

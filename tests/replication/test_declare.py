@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import make_dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -63,33 +63,13 @@ def test_a_result_of_another_declaration_is_not_used(done, change):
         assert Results(changed, done).has("pima", "mpm")
 
 
-def test_what_the_paper_calls_a_method_is_part_of_no_key(done):
-    renamed = of_pima({"mpm": Method(MPM, paper="x")})
-    assert Results(renamed, done).has("pima", "mpm")
-    tuned = [replace(TUNED, grid={"retain": values}) for values in ([0.3, 0.6], [0.6, 0.3])]
-    keys = {key_of(method) for method in tuned}
-    assert len(keys) == 2  # the order decides ties
-
-
-def test_parameters_that_do_not_show_what_they_hold_are_refused():
-    with pytest.raises(ExperimentError, match="repr"):
-        fingerprint({"a": object()})
-    assert fingerprint(np.float64(2)) == fingerprint(2.0)
-
-
-@dataclass(frozen=True)
-class One:
-    size: float = 1.0
-
-
-@dataclass(frozen=True)
-class Other:
-    size: float = 1.0
+One, Other = (make_dataclass(name, [("size", float)], frozen=True) for name in ("One", "Other"))
 
 
 def test_what_changes_no_result_enters_no_key():
     method = Method(MPM)
     same = [
+        replace(method, paper="x"),
         replace(method, group="one"),
         replace(method, tuning={}, leaks=False),
         replace(method, datasets=("pima",)),
@@ -97,18 +77,15 @@ def test_what_changes_no_result_enters_no_key():
         replace(method, estimator="somewhere.else.MPM"),
     ]
     assert {key_of(m) for m in same} == {key_of(method)}
-    surrogates = [replace(method, parameters={"surrogate": s}) for s in (One(), Other(), One(2))]
+    surrogates = [replace(method, parameters={"surrogate": s}) for s in (One(1), Other(1), One(2))]
     others = [replace(method, tuning={"tol": 1}), replace(method, leaks=True), *surrogates]
-    assert len({key_of(m) for m in [method, *others]}) == 6
-
-
-def test_tuned_methods_have_equal_numbers_of_candidates():
-    with pytest.raises(ExperimentError, match=r"'tuned': 3, 'less': 2.*same number"):
-        methods = {"tuned": TUNED, "less": replace(TUNED, grid={"retain": [0.3, 0.6]})}
-        replace(TINY, methods=methods, tables=())
-    pairs = {"prune": [False, True], "retain": [0.3, 0.6]}
-    four = {"a": replace(TUNED, grid=pairs), "b": replace(TUNED, grid={"retain": [1, 2, 3, 4]})}
-    assert len(replace(TINY, methods=four, tables=()).methods["a"].candidates()) == 4
+    # the order of settings decides ties
+    others += [replace(TUNED, grid={"retain": values}) for values in ([0.3, 0.6], [0.6, 0.3])]
+    assert len({key_of(m) for m in [method, *others]}) == 8
+    # what does not show what it holds is refused
+    with pytest.raises(ExperimentError, match="repr"):
+        fingerprint({"a": object()})
+    assert fingerprint(np.float64(2)) == fingerprint(2.0)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +102,11 @@ def test_declarations_with_unknown_names_are_refused(entry, said):
         replace(TINY, tables=(table,))
 
 
-def test_declarations_of_unknown_papers_and_stray_notes_are_refused():
+def test_declarations_that_are_unfair_or_incomplete_are_refused():
+    with pytest.raises(ExperimentError, match=r"'tuned': 3, 'less': 2.*same number"):
+        of_pima({"tuned": TUNED, "less": replace(TUNED, grid={"retain": [0.3, 0.6]})})
+    pairs = replace(TUNED, grid={"prune": [False, True], "retain": [0.3, 0.6]})
+    assert len(of_pima({"pairs": pairs}).methods["pairs"].candidates()) == 4
     with pytest.raises(ExperimentError, match="paper .*'xu2008'.*xu2007"):
         replace(TINY, tables=(Table("t", "xu2008", "Table 9", "T"),))
     with pytest.raises(ExperimentError, match="3 numbers for the 2"):
@@ -190,31 +171,19 @@ def test_methods_share_outer_and_inner_splits_of_which_no_two_are_equal():
     assert not np.array_equal(outer[0][1], replace(protocol, seed=2).splits(y)[0][1])
 
 
-def draws_of(splits, folds):
-    return [
-        sorted(np.hstack([test for _, test in splits[i : i + folds]]))
-        for i in range(0, len(splits), folds)
-    ]
-
-
 def test_each_repeat_draws_rows_of_its_own():
     y = np.repeat([0, 1], [300, 100])
     protocol = Protocol(repeats=3, folds=5, seed=2)
     splits = protocol.splits(y, rows=80)
-    assert len(splits) == protocol.n_splits
-    draws = draws_of(splits, 5)
-    for drawn in draws:
-        assert len(set(drawn)) == 80 and y[drawn].sum() == 20
+    again = protocol.splits(y, rows=80)
+    assert all((a == b).all() for a, b in zip(sum(splits, ()), sum(again, ()), strict=True))
+    assert len(splits) == protocol.n_splits == 15
+    draws = [{*np.hstack([test for _, test in splits[i : i + 5]])} for i in (0, 5, 10)]
     assert draws[0] != draws[1] != draws[2]
     for number, (train, test) in enumerate(splits):
-        assert sorted([*train, *test]) == draws[number // 5]
-        assert y[test].sum() == 4
-    again = protocol.splits(y, rows=80)
-    assert all(
-        (a == b).all()
-        for one, two in zip(splits, again, strict=True)
-        for a, b in zip(one, two, strict=True)
-    )
+        drawn = draws[number // 5]
+        assert {*train, *test} == drawn and len(train) + len(test) == len(drawn) == 80
+        assert y[list(drawn)].sum() == 20 and y[test].sum() == 4
 
 
 def test_a_sample_is_another_data_set(tmp_path):

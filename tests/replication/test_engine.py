@@ -196,11 +196,6 @@ def cluster():
             yield local
 
 
-def test_cells_do_not_depend_on_the_cluster(cluster, done, tmp_path):
-    quietly(TINY, dask=cluster.scheduler_address, folder=tmp_path)
-    assert stored(tmp_path / "tiny.jsonl") == stored(done / "tiny.jsonl")
-
-
 def wait_for_lines(path, count):
     """Until a file of results has so many lines."""
     deadline = time.monotonic() + 60
@@ -255,16 +250,11 @@ def test_warnings_are_counted_not_shown(done, capfd):
 # ---------------------------------------------------------------- nothing lost, nothing stale
 
 
-def test_a_complete_run_computes_nothing_again(done):
-    before = (done / "tiny.jsonl").read_bytes()
-    again = quietly(TINY, folder=done)
-    assert again.computed == [] and len(again.kept) == 10
-    assert (done / "tiny.jsonl").read_bytes() == before
-
-
 def test_a_recomputation_that_changes_nothing_changes_no_byte(copy, done):
     path = copy / "tiny.jsonl"
     before = path.read_bytes()
+    nothing = quietly(TINY, folder=copy)
+    assert nothing.computed == [] and len(nothing.kept) == 10 and path.read_bytes() == before
     again = quietly(TINY, folder=copy, again=True, jobs=2)
     assert len(again.computed) == 10 and again.kept == []
     assert path.read_bytes() == before
@@ -306,14 +296,7 @@ def test_a_killed_run_resumes(tmp_path):
     assert stored(path) == stored(tmp_path / "whole/slow.jsonl")
 
 
-@pytest.fixture
-def audited():
-    """Forgets afterwards what audits have found."""
-    yield
-    STALE.clear()
-
-
-def test_an_audit_marks_what_comes_out_differently(copy, audited):
+def test_an_audit_marks_what_comes_out_differently(copy):
     sound = audit(TINY, sample=10, folder=copy)
     assert len(sound.checked) == 10 and sound.stale == []
     file = File(copy / "tiny.jsonl")
@@ -341,6 +324,7 @@ def test_an_audit_marks_what_comes_out_differently(copy, audited):
     drawn = [audit(TINY, sample=3, seed=seed, folder=copy).checked for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2] and len(drawn[0]) == 3
     assert not audit(TINY, sample=3, within=0, folder=copy).checked
+    STALE.clear()
 
 
 def test_quick_results_stand_apart(copy):
@@ -365,13 +349,9 @@ def test_a_failing_cell_is_named_and_costs_no_other(tmp_path):
     assert set(stored(tmp_path / "tiny.jsonl")) == {("pima", "mpm")}
 
 
-def test_data_that_differ_on_a_worker_are_refused(tmp_path):
+def test_workers_of_other_versions_or_data_are_refused(tmp_path, monkeypatch):
     work = engine._work(Results(TINY, tmp_path), "pima", "mpm")
-    fold = engine.compute(replace(work, digest="other"), 0)
-    assert "other content" in fold.failure
-
-
-def test_workers_of_other_versions_are_refused(tmp_path, monkeypatch):
+    assert "other content" in engine.compute(replace(work, digest="other"), 0).failure
     compute = engine.compute
 
     def elsewhere(work, number):

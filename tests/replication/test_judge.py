@@ -9,30 +9,15 @@ from tiny import AROUND_80, L1MPM, MPM, entry, of_pima, quietly
 
 from fsnotes.metrics import Estimate, compare_paired
 from fsnotes.replication import ExperimentError, Method, Protocol, Results, compare, holm, verdict
-from fsnotes.replication.rules import (
-    is_above,
-    is_no_less,
-    is_positive,
-    signs_of,
-    together,
-)
+from fsnotes.replication.rules import is_above, is_no_less, is_positive, signs_of, together
 
 
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("80.1", "agrees"),
-        ("82.0", "agrees"),
-        ("82.05", "differs"),  # from 82.045
-        ("82.1", "differs"),  # from 82.05
-        ("82.04", "differs"),
-        ("82.005", "differs"),
-        ("82.004", "differs"),
-        ("82", "agrees"),  # from 81.5
-        ("83", "differs"),  # from 82.5
-        ("78", "agrees"),
-        ("77", "differs"),
-        ("77.9", "differs"),
+        *((text, "agrees") for text in ("80.1", "82.0", "82", "78")),  # 82 is from 81.5
+        *((text, "differs") for text in ("82.05", "82.1", "82.04", "82.005", "82.004")),
+        *((text, "differs") for text in ("83", "77", "77.9")),
     ],
 )
 def test_a_printed_value_agrees_up_to_its_rounding(text, word):

@@ -32,7 +32,7 @@ def columns(html):
     return [len(re.findall(r"<t[hd]\b", row)) for row in re.findall(r"<tr>.*?</tr>", html)]
 
 
-def test_a_replication_table_has_all_that_a_reader_needs(named, done):
+def test_a_replication_table_has_all_that_a_reader_needs(named, done, tmp_path):
     shown = replication_table("tiny/one", folder=done)
     html = shown._repr_html_()
     assert html.count("<table>") == html.count("</table>") == 2
@@ -51,12 +51,11 @@ def test_a_replication_table_has_all_that_a_reader_needs(named, done):
     assert [len(grid.rows) for grid in only.grids] == [1]
     # the reasons are those of what is shown
     assert "misprint" not in repr(only)
-
-
-def test_a_contradiction_between_tables_is_found_and_said(named, done):
-    shown = repr(replication_table("tiny/two", folder=done))
-    assert re.search(r"57\.0 .*misprint", shown) and "Table 1 prints 75.0" in shown
-    assert "refitted" not in shown
+    contradicted = repr(replication_table("tiny/two", folder=done))
+    assert re.search(r"57\.0 .*misprint", contradicted) and "Table 1 prints 75.0" in contradicted
+    assert "refitted" not in contradicted
+    empty = repr(replication_table("tiny/one", folder=tmp_path))
+    assert empty.count("not run") == 5 and "agrees" not in empty
 
 
 def test_refused_tables(named, done):
@@ -80,22 +79,16 @@ def test_a_figure_shows_what_is_measured(named, done):
     assert grid.header == ("", "features (%)") and len(grid.rows[0]) == 2
 
 
-def test_a_figure_says_what_is_left_out(done):
-    less = replace(TINY.tables["three"], reduced="fewer of them")
-    chapter = replace(TINY, tables=(less,), claims=())
-    with declared(chapter):
+def test_tables_say_what_is_left_out_and_what_stands_beside(done):
+    beside = {"refitted": {"l1": "l1-raw"}, "tuned": {"l1": "tuned", "mpm": "tuned"}}
+    one = replace(TINY.tables["one"], beside=beside)
+    three = replace(TINY.tables["three"], reduced="fewer of them")
+    with declared(replace(TINY, tables=(one, three), claims=())):
         shown = replication_table("tiny/three", folder=done)
+        several = replication_table("tiny/one", dataset="pima", measure="accuracy", folder=done)
     assert shown.notes[0].startswith("A figure. Measured") and len(shown.notes) == 2
     assert shown.notes[1] == "Against the paper: fewer of them."
-
-
-def test_several_columns_may_stand_beside(done):
-    beside = {"refitted": {"l1": "l1-raw"}, "tuned": {"l1": "tuned", "mpm": "tuned"}}
-    table = replace(TINY.tables["one"], beside=beside)
-    chapter = replace(TINY, tables=(table,), claims=())
-    with declared(chapter):
-        shown = replication_table("tiny/one", dataset="pima", measure="accuracy", folder=done)
-    grid = shown.grids[0]
+    [grid] = several.grids
     assert grid.header == ("", "printed", "measured", "verdict", "refitted", "tuned")
     tuned = f"{Results(TINY, done).cell('pima', 'tuned').estimate('accuracy').value:.1f} ±"
     assert grid.rows[0][4] == "–" and all(row[5].startswith(tuned) for row in grid.rows)
@@ -144,11 +137,6 @@ def test_the_table_of_verdicts_names_the_topic_of_each(named, done):
         verdict_table(paper="xu2008", folder=done)
 
 
-def test_tables_without_results_say_so(named, tmp_path):
-    shown = repr(replication_table("tiny/one", folder=tmp_path))
-    assert shown.count("not run") == 5 and "agrees" not in shown
-
-
 # ---------------------------------------------------------------- commands
 
 
@@ -194,21 +182,17 @@ def test_commands_refuse_in_one_line(named, tmp_path, capsys, arguments, said):
     assert said in error and error.startswith("fsnotes.replication: ")
 
 
-def test_missing_dask_is_said_with_the_remedy(named, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "dask.distributed", None)
-    assert main(["run", "tiny", "--dask", "tcp://x:1", "--results", str(tmp_path)]) == 1
-    assert "pip install 'fsnotes[dask]'" in capsys.readouterr().err
-
-
-def test_a_silent_scheduler_is_said(named, tmp_path, capsys, monkeypatch):
+def test_a_cluster_that_is_not_there_is_said(named, tmp_path, capsys, monkeypatch):
     pytest.importorskip("dask.distributed")
+    command = ["run", "tiny", "--results", str(tmp_path), "--dask", "tcp://127.0.0.1:9"]
     monkeypatch.setattr(engine, "PATIENCE", 0.5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        code = main(["run", "tiny", "--dask", "tcp://127.0.0.1:9", "--results", str(tmp_path)])
-    assert (
-        code == 1 and "no dask scheduler answers at 'tcp://127.0.0.1:9'" in capsys.readouterr().err
-    )
+        assert main(command) == 1
+    assert "no dask scheduler answers at 'tcp://127.0.0.1:9'" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    assert main(command) == 1
+    assert "pip install 'fsnotes[dask]'" in capsys.readouterr().err
 
 
 def test_an_interruption_is_said(named, tmp_path, capsys, monkeypatch):

@@ -200,9 +200,7 @@ TABLE_1 = Table(
         incomparable={("umist", m, "accuracy"): PIXELS for m in _UMIST},
     ),
     reduced=REDUCED,
-    beside={
-        "scaled before the split": {f"{key}-100": f"{key}-leak" for key in (*RIVALS, "dso")},
-    },
+    beside={"scaled before the split": {f"{key}-100": f"{key}-leak" for key in (*RIVALS, "dso")}},
 )
 FIGURE_1 = Table(
     "figure1",

@@ -41,12 +41,7 @@ for _equal, _name in [(True, "MPM"), (False, "MEMPM")]:
         METHODS[_key], METHODS[_key + "-refit"] = selector(
             f"FS-{_name}, Criterion {_number}",
             "fsnotes.FSMEMPM",
-            {
-                "theta": 0.5,
-                "criterion": _criterion,
-                "equal_bounds": _equal,
-                "search": "bisection",
-            },
+            {"theta": 0.5, "criterion": _criterion, "equal_bounds": _equal, "search": "bisection"},
         )
     # not in the paper: the best pair of the whole grid, where its search scores a few
     METHODS[f"fs{_name.lower()}-grid"] = Method(
