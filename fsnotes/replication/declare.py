@@ -12,20 +12,21 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-PER_FOLD = (
-    "accuracy",
-    "mcc",
-    "mcc_percent",
-    "n_selected",
-    "psf",
-    "n_iter",
-    "largest_delta",
-    "n_kept",
-    "n_distinct",
-    "n_rows",
-    "n_live",
-)
-MEASURES = (*PER_FOLD, "stability")
+# what measures are called in tables, and with how many digits they are shown there
+MEASURES = {
+    "accuracy": ("accuracy (%)", 1),
+    "mcc": ("Matthews correlation", 3),
+    "mcc_percent": ("Matthews correlation (%)", 1),
+    "n_selected": ("features", 2),
+    "psf": ("features (%)", 1),
+    "n_iter": ("steps", 1),
+    "largest_delta": ("largest bound", 3),
+    "n_kept": ("points kept", 1),
+    "n_distinct": ("distinct points kept", 1),
+    "n_rows": ("rows at points kept", 1),
+    "n_live": ("features alive", 1),
+    "stability": ("stability", 2),
+}
 
 
 class ExperimentError(ValueError):

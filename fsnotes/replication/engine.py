@@ -326,7 +326,6 @@ def run(
     absent = [name for name in names if not chapter.datasets[name[0]].is_present]
     missing = [name for name in names if name not in kept and name not in absent]
     results.file.check_writable()
-    results.file.mend()
     if missing:
         works = {name: _work(results, *name) for name in missing}
         failures = _compute_all(works, results, jobs, dask, progress)

@@ -6,38 +6,10 @@ from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 from fsnotes.replication import declare
-from fsnotes.replication.declare import Claim, ExperimentError, Misprint, find, known
+from fsnotes.replication.declare import MEASURES, Claim, ExperimentError, Misprint, find, known
 from fsnotes.replication.judge import compare, verdict
 from fsnotes.replication.store import MissingResult, Results
 
-LABELS = {
-    "accuracy": "accuracy (%)",
-    "mcc": "Matthews correlation",
-    "mcc_percent": "Matthews correlation (%)",
-    "n_selected": "features",
-    "psf": "features (%)",
-    "n_iter": "steps",
-    "largest_delta": "largest bound",
-    "n_kept": "points kept",
-    "n_distinct": "distinct points kept",
-    "n_rows": "rows at points kept",
-    "n_live": "features alive",
-    "stability": "stability",
-}
-DIGITS = {
-    "accuracy": 1,
-    "mcc": 3,
-    "mcc_percent": 1,
-    "n_selected": 2,
-    "psf": 1,
-    "n_iter": 1,
-    "largest_delta": 3,
-    "n_kept": 1,
-    "n_distinct": 1,
-    "n_rows": 1,
-    "n_live": 1,
-    "stability": 2,
-}
 MISSING = "\u2013"
 
 
@@ -140,10 +112,15 @@ def _estimate(results, dataset, method, measure):
     return cell.estimate(measure), "stale" if cell.is_stale else ""
 
 
+def label_of(measure):
+    """What tables call a measure."""
+    return MEASURES[measure][0]
+
+
 def _written(estimate, measure):
     if estimate is None:
         return MISSING
-    digits = DIGITS[measure]
+    digits = MEASURES[measure][1]
     return (
         f"{estimate.value:.{digits}f}".replace("-", "\u2212")
         + f" \u00b1 {estimate.high - estimate.value:.{digits}f}"
@@ -208,7 +185,7 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
         header = ("", "printed", "measured", "verdict", *beside)
         rows = []
         for entry, estimate, judgement in part:
-            row = [f"{_named(chapter, entry.method)}: {LABELS[entry.measure]}", entry.text]
+            row = [f"{_named(chapter, entry.method)}: {label_of(entry.measure)}", entry.text]
             row += [_written(estimate, entry.measure), judgement.word]
             for others in beside.values():
                 found, state = None, ""
@@ -243,7 +220,7 @@ def _measured_table(chapter, table, results, dataset, measure):
             for m in methods
         ]
         label = chapter.datasets[name].label or name
-        header = ("", *(LABELS[k] for k in measures))
+        header = ("", *(label_of(k) for k in measures))
         grids.append(
             Grid(f"{chapter.papers[table.source]}, {table.place}: {label}", header, tuple(rows))
         )
@@ -332,7 +309,7 @@ def comparison_table(
     )
     label = chapter.datasets[dataset].label or dataset
     what = f"{_named(chapter, against)}, less another method" if against else "Differences"
-    caption = f"{what}, on {label}: {LABELS[measure]}"
+    caption = f"{what}, on {label}: {label_of(measure)}"
     header = ("", "difference", "p", "p (Holm)", "at 5 percent")
     note = f"Paired over the folds of {results.protocol}, corrected for overlapping splits."
     return Rendered((Grid(caption, header, rows),), (note,))
@@ -405,7 +382,7 @@ def _of_table(chapter, table, results):
     for entry, _, judgement in everything:
         if judgement.word in ("misprint", "impossible"):
             name = _named(chapter, entry.method)
-            text = f"{entry.dataset}, {name}, {LABELS[entry.measure]}: {entry.text} is printed; "
+            text = f"{entry.dataset}, {name}, {label_of(entry.measure)}: {entry.text} is printed; "
             yield Judgement(paper, table.place, text + judgement.reason, judgement.word, topic)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fsnotes.metrics import Estimate, score_interval, stability
-from fsnotes.replication.declare import PER_FOLD, ExperimentError, find, fingerprint, known
+from fsnotes.replication.declare import MEASURES, ExperimentError, find, fingerprint, known
 
 PACKAGED_RESULTS = Path(__file__).parent / "results"
 QUICK_REPEATS = 1
@@ -136,7 +136,7 @@ class Cell:
             raise ExperimentError(
                 "stability has no value in a single fold; ask for another measure"
             )
-        if known("measure", measure, PER_FOLD) not in self.facts:
+        if known("measure", measure, MEASURES) not in self.facts:
             raise ExperimentError(
                 f"{'/'.join(self.name)} has no {measure}; its machine tells "
                 f"{', '.join(self.facts) or 'nothing of the kind'}"
@@ -359,32 +359,17 @@ class File:
         return "".join(f"{compact(entry)}\n" for entry in [*new, line]).encode()
 
     def check_writable(self):
-        """Raise before anything is computed that could not be stored."""
+        """Raise before anything is computed that could not be stored; end a line that was torn."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with open(self.path, "ab"):
-                pass
+            with open(self.path, "ab+") as file:
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    file.write(b"" if file.read() == b"\n" else b"\n")
         except OSError as error:
             raise ExperimentError(
                 f"{self.path} cannot be written ({error.strerror}); pass --results FOLDER"
             ) from error
-
-    def mend(self):
-        """Cut off a last line that a killed run left incomplete; end a complete one."""
-        content = self.path.read_bytes()
-        if not content or content.endswith(b"\n"):
-            return
-        whole = content.rfind(b"\n") + 1
-        with open(self.path, "r+b") as file:
-            try:
-                json.loads(content[whole:])
-            except ValueError:
-                file.truncate(whole)
-            else:
-                file.seek(0, os.SEEK_END)
-                file.write(b"\n")
-            file.flush()
-            os.fsync(file.fileno())
 
 
 # ---------------------------------------------------------------- the cells of a chapter

@@ -6,6 +6,7 @@ are made once a split, and serve every number of features.
 
 import warnings
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,50 +68,43 @@ def digits():
 
 # ---------------------------------------------------------------- settings, 42 for each
 
+RANKED = "fsnotes.replication.estimators.l2p.RankedLinearSVM"
+
 POWERS = [0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
 COSTS = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]
 PRICES = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0]  # of the machines that rank
 DSO_GRID = {"p": POWERS, "C": COSTS}
 FINE_COSTS = [float(f"{C:.3g}") for C in np.geomspace(1e-4, 100, 42)]
 FIXED_COST = 0.1  # in Figure 1, for every p
-# name, ranking, its options, those while settings are chosen, grid, data sets
+
+
+class Selector(NamedTuple):
+    """A ranking by its name, with its options, and those that replace them while it is tuned."""
+
+    paper: str
+    ranking: str
+    grid: dict
+    options: dict = {}
+    tuning: dict = {}
+
+
 SELECTORS = {
-    "mrmr": (
+    "mrmr": Selector(
         "mRMR",
         "mrmr",
-        {},
-        {},
         {"criterion": ["difference", "quotient"], "spread": [0.25, 0.5, 1.0], "C": COSTS},
-        tuple(DATA),
     ),
-    "relieff": (
-        "ReliefF",
-        "relieff",
-        {},
-        {},
-        {"n_neighbors": [1, 3, 5, 10, 15, 20], "C": COSTS},
-        tuple(DATA),
-    ),
+    "relieff": Selector("ReliefF", "relieff", {"n_neighbors": [1, 3, 5, 10, 15, 20], "C": COSTS}),
     # the smallest C is left out, for equal effort
-    "l1svm": ("L1-SVM", "l1svm", {}, {}, {"price": PRICES, "C": COSTS[1:]}, tuple(DATA)),
-    "rfs": ("RFS", "rfs", {}, {}, {"lam": PRICES[::-1], "C": COSTS[1:]}, tuple(DATA)),
-    "dso": ("DSO-FS", "dso", {}, {}, DSO_GRID, tuple(DATA)),
-    "alternating": (
-        "DSO-FS, alternating",
-        "dso",
-        {"method": "alternating"},
-        {"max_iter": STEPS},
-        DSO_GRID,
-        tuple(DATA),
+    "l1svm": Selector("L1-SVM", "l1svm", {"price": PRICES, "C": COSTS[1:]}),
+    "rfs": Selector("RFS", "rfs", {"lam": PRICES[::-1], "C": COSTS[1:]}),
+    "dso": Selector("DSO-FS", "dso", DSO_GRID),
+    "alternating": Selector(
+        "DSO-FS, alternating", "dso", DSO_GRID, {"method": "alternating"}, {"max_iter": STEPS}
     ),
     # not in the paper
-    "soft": (
-        "DSO-FS, soft margin",
-        "dso",
-        {},
-        {},
-        {"p": [0.1, 0.5, 1.0], "price": [0.1, 10.0], "C": COSTS},
-        tuple(DATA),
+    "soft": Selector(
+        "DSO-FS, soft margin", "dso", {"p": [0.1, 0.5, 1.0], "price": [0.1, 10.0], "C": COSTS}
     ),
 }
 RIVALS = ("mrmr", "relieff", "l1svm", "rfs")
@@ -118,18 +112,20 @@ RIVALS = ("mrmr", "relieff", "l1svm", "rfs")
 
 def selecting(key, size, leaks=False):
     """A selector with so many features, tuned with 100 of them."""
-    name, ranking, options, tuning, grid, datasets = SELECTORS[key]
-    parameters = {"ranking": ranking, "n_features": size} | options
-    tuning = {"n_features": TABLE_SIZE} | tuning
+    selector = SELECTORS[key]
+    parameters = {"ranking": selector.ranking, "n_features": size} | selector.options
+    tuning = {"n_features": TABLE_SIZE} | selector.tuning
+    datasets = [d for d, sizes in DATA.items() if size in sizes]
     if leaks:
-        parameters, tuning = parameters | {"scale": False}, tuning | {"scale": True}
-        datasets = tuple(d for d in datasets if d in PAPERS_DATA)
+        parameters |= {"scale": False}
+        tuning |= {"scale": True}
+        datasets = PAPERS_DATA
     return Method(
-        "fsnotes.replication.estimators.l2p.RankedLinearSVM",
+        RANKED,
         parameters,
-        grid,
-        paper=f"{name}, {size}" + (", scaled before the split" if leaks else ""),
-        datasets=tuple(d for d in datasets if size in DATA[d]),
+        selector.grid,
+        paper=f"{selector.paper}, {size}" + (", scaled before the split" if leaks else ""),
+        datasets=tuple(datasets),
         tuning=tuning,
         leaks=leaks,
         group=f"{key}-leak" if leaks else key,
@@ -138,13 +134,12 @@ def selecting(key, size, leaks=False):
 
 def curve(key, p, size):
     """DSO with hard margins of one p, and the same C everywhere."""
-    name, ranking, options, _, _, datasets = SELECTORS[key]
     fixed = {"p": p, "C": FIXED_COST}
     return Method(
-        "fsnotes.replication.estimators.l2p.RankedLinearSVM",
-        {"ranking": ranking, "n_features": size} | options | fixed,
+        RANKED,
+        {"ranking": "dso", "n_features": size} | SELECTORS[key].options | fixed,
         paper=f"p = {p:g}, {size}" + (", alternating" if key == "alternating" else ""),
-        datasets=tuple(d for d in CURVES if d in datasets),
+        datasets=CURVES,
         group=key,
     )
 
@@ -152,7 +147,7 @@ def curve(key, p, size):
 def everything(leaks=False):
     """A machine with all features."""
     return Method(
-        "fsnotes.replication.estimators.l2p.RankedLinearSVM",
+        RANKED,
         {"ranking": "all"} | ({"scale": False} if leaks else {}),
         {"C": FINE_COSTS},
         paper="all features" + (", scaled before the split" if leaks else ""),
