@@ -1,8 +1,11 @@
 """Tables of the papers, computed again: declarations, the engine, verdicts and their tables.
 
 ``python -m fsnotes.replication list`` names the tables; `run` computes one, `replication_table`
-shows it beside what was printed. A chapter is a module of ``fsnotes.replication.chapters`` that
-holds `CHAPTER`.
+shows it beside what was printed. A chapter is a module of ``chapters``, which holds `CHAPTER`: what
+the tables print, which methods and data they need, and each claim beside the rule that judges it.
+It says so with the names of `declare`, ``rules`` and ``estimators``. ``engine`` computes cells,
+``store`` keeps them in ``results``, ``judge`` compares them with what is printed, ``render`` shows
+all that.
 """
 
 from fsnotes.replication.declare import (

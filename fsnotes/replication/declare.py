@@ -7,6 +7,7 @@ import importlib
 import itertools
 import json
 import pkgutil
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
@@ -391,12 +392,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper that results of ours can refute.
+    """A statement of a paper that results of ours can refute; `Claims` declares it.
 
     ``check(read)`` returns whether it holds, or None where results cannot tell; its docstring says
     how it is judged. ``read(dataset, method)`` is a `Cell`. A check that needs no results takes no
     notice of its argument. The topic is a name of our own for what it is about, by which a book
-    finds the passage to link to; without one that is where the chapter's tables are shown.
+    finds the passage to link to, which bears the label ``claims-chapter-topic``; without a topic
+    that is where the chapter's tables are shown, with the label ``claims-chapter``.
     """
 
     paper: str
@@ -420,6 +422,80 @@ class Misprint:
     text: str
     right: str
     topic: str = ""
+
+
+class Claims(list):
+    """The claims of a paper, each declared where it is checked.
+
+    Parameters
+    ----------
+    paper : str
+        A key of the bibliography.
+
+    Examples
+    --------
+    >>> from fsnotes.replication.declare import Claims
+    >>> claim = Claims("xu2007")
+    >>> @claim("Section 1", "It selects fewer features than the others")
+    ... def selects_fewer(read):
+    ...     '''In the mean it has fewer features.'''
+    ...     return read("sonar", "it").n_selected.mean() < read("sonar", "other").n_selected.mean()
+    >>> [(c.place, c.rule) for c in claim]
+    [('Section 1', 'In the mean it has fewer features.')]
+    """
+
+    def __init__(self, paper):
+        super().__init__()
+        self.paper = paper
+
+    def __call__(self, place, text, topic=""):
+        """Declare the function that follows as the check of a claim."""
+
+        def declare(check):
+            self.append(Claim(self.paper, place, text, check, topic))
+            return check
+
+        return declare
+
+
+def misprints(paper, block):
+    """Misprints of a paper from a block of text.
+
+    Parameters
+    ----------
+    paper : str
+        A key of the bibliography.
+    block : str
+        For each misprint a line with the place and, in brackets, the topic if it has one; below it,
+        further to the right, what the paper prints, and after an arrow what is right.
+
+    Returns
+    -------
+    tuple of Misprint
+
+    Examples
+    --------
+    >>> from fsnotes.replication.declare import misprints
+    >>> [found] = misprints("xu2007", '''
+    ... (5) [bounds]
+    ...     the inequalities hold for w = 0
+    ...     -> the length of w has to be fixed
+    ... ''')
+    >>> found.place, found.right, found.topic
+    ('(5)', 'the length of w has to be fixed', 'bounds')
+    """
+    entries = []
+    for line in textwrap.dedent(block).strip().splitlines():
+        if line.startswith(" "):
+            entries[-1].append(line.strip())
+        else:
+            entries.append([line])
+    found = []
+    for head, *lines in entries:
+        place, _, topic = head.partition(" [")
+        text, _, right = " ".join(lines).partition(" -> ")
+        found.append(Misprint(paper, place, text, right, topic.removesuffix("]")))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

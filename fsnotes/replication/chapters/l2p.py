@@ -5,19 +5,18 @@ are made once a split, and serve every number of features.
 """
 
 import warnings
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from fsnotes.replication.declare import (
     Chapter,
-    Claim,
+    Claims,
     Dataset,
     Method,
-    Misprint,
     Table,
     TunedOnce,
+    misprints,
     printed,
 )
 from fsnotes.replication.estimators.l2p import FEW_ROWS, RANKING_ROWS
@@ -32,6 +31,7 @@ from fsnotes.replication.rules import (
 from fsnotes.replication.store import MissingResult
 
 PAPER = "peng2016"
+claim = Claims(PAPER)
 # rows of the first split's training part, at most, by which settings are chosen
 TUNING_ROWS = 1560
 # rounds of each of six stages of the alternation while settings are chosen; joint steps go to their
@@ -280,45 +280,52 @@ def leaked(read, datasets=PAPERS_DATA):
     }
 
 
-def best_on_all(read):
-    """On each of six sets it is significantly more accurate than some rival, and less than none.
+@claim("Abstract, Section 1", "Inequality constraints make margins large", "more-rows")
+def keeps_margins(read=None):
+    """On drawn rows, more than columns, that planes separate, Algorithm 1 keeps margins of 1.
 
-    With 100 features, by Holm over all pairs; undecided where a set is not at hand. The rivals are
-    mRMR, ReliefF, L1-SVM and RFS.
+    There it solves the projected equations, which the paper says can be used as a substitute.
     """
-    found = present(read, PAPERS_DATA)
-    pairs = [(d, key) for d in found for key in RIVALS]
-    won = signs(read, [(d, f"dso-{TABLE_SIZE}", f"{key}-{TABLE_SIZE}") for d, key in pairs])
-    best = {d for (d, _), sign in zip(pairs, won, strict=True) if sign > 0}
-    if min(won) < 0:
-        return False
-    return True if best == set(PAPERS_DATA) else None
+    from fsnotes import DSO
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6))
+    y = (X[:, 0] + 0.3 * X[:, 1] > 0).astype(int) + (X[:, 0] + 0.3 * X[:, 1] > 0)
+    machine = DSO(method="alternating", p=1, refit=False, scale=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has not kept the margins is the answer
+        machine.fit(X, y)
+    margins = np.where(y == machine.classes_[1], 1, -1) * machine.decision_function(X)
+    return bool(margins.min() >= 1 - 1e-6)
 
 
-def better_than_l1svm(read):
-    """With 100 features it is significantly more accurate than L1-SVM on more data sets than less.
+@claim("Lemma 2, Theorem 1, footnote 2", "The norm never rises from step to step", "zeros")
+def never_rises(read=None):
+    """From (1, 0), on ``w1 + w2 / 10 = 1``, a step does not raise the sum of ``|w|^p``.
 
-    Of those at hand, by Holm; undecided if on equally many.
+    The row of zeros has the weight 0 by the footnote, so that the step goes to (0, 10).
     """
-    return is_positive(signs_of(gains(read).values()))
-
-
-def better_over_all_sizes(read):
-    """It is significantly more accurate than each rival in more places than less, by Holm.
-
-    A place is a data set at hand and one of six numbers of features, and the rivals are mRMR,
-    ReliefF, L1-SVM and RFS; undecided if against some both counts are equal.
-    """
-    places = [
-        (d, size, key) for d in present(read, PAPERS_DATA) for size in SIZES for key in RIVALS
+    row = np.array([1.0, 0.1])
+    W = np.array([1.0, 0.0])
+    sums = [
+        ((abs(V) ** p).sum(), (abs(W) ** p).sum())
+        for p in POWERS
+        for V in [reweighted_once(row, W, p)]
     ]
-    won = signs(read, [(d, f"dso-{size}", f"{key}-{size}") for d, size, key in places])
-    return together(
-        is_positive([sign for place, sign in zip(places, won, strict=True) if place[-1] == key])
-        for key in RIVALS
-    )
+    return all(new <= old for new, old in sums)
 
 
+@claim("Theorem 2", "At p = 1 the limit points are globally optimal", "stalls")
+def global_at_p_1(read=None):
+    """On a drawn instance, with two orders of columns, it ends in the optimum at p = 1.
+
+    With zeros kept (smoothed), and to one part in a thousand of the objective in which the joint
+    steps end.
+    """
+    return bool((stalls([0], orders=2) < 1e-3).all())
+
+
+@claim("Section 5.2", "p plays an important role")
 def p_matters(read):
     """On every data set of Figure 1 at hand, accuracies with two values of p differ, by Holm.
 
@@ -368,13 +375,21 @@ def stalls(seeds=range(100), orders=3, p=1.0):
     return np.reshape(found, (len(seeds), orders))
 
 
-def global_at_p_1(read=None):
-    """On a drawn instance, with two orders of columns, it ends in the optimum at p = 1.
+@claim("Section 5.3", "It is more accurate than the others on most data sets")
+def better_over_all_sizes(read):
+    """It is significantly more accurate than each rival in more places than less, by Holm.
 
-    With zeros kept (smoothed), and to one part in a thousand of the objective in which the joint
-    steps end.
+    A place is a data set at hand and one of six numbers of features, and the rivals are mRMR,
+    ReliefF, L1-SVM and RFS; undecided if against some both counts are equal.
     """
-    return bool((stalls([0], orders=2) < 1e-3).all())
+    places = [
+        (d, size, key) for d in present(read, PAPERS_DATA) for size in SIZES for key in RIVALS
+    ]
+    won = signs(read, [(d, f"dso-{size}", f"{key}-{size}") for d, size, key in places])
+    return together(
+        is_positive([sign for place, sign in zip(places, won, strict=True) if place[-1] == key])
+        for key in RIVALS
+    )
 
 
 def reweighted_once(row, W, p):
@@ -391,41 +406,62 @@ def reweighted_once(row, W, p):
     return new / (row @ new)
 
 
-def never_rises(read=None):
-    """From (1, 0), on ``w1 + w2 / 10 = 1``, a step does not raise the sum of ``|w|^p``.
+@claim("Section 5.3", "It has the best accuracy on all six data sets")
+def best_on_all(read):
+    """On each of six sets it is significantly more accurate than some rival, and less than none.
 
-    The row of zeros has the weight 0 by the footnote, so that the step goes to (0, 10).
+    With 100 features, by Holm over all pairs; undecided where a set is not at hand. The rivals are
+    mRMR, ReliefF, L1-SVM and RFS.
     """
-    row = np.array([1.0, 0.1])
-    W = np.array([1.0, 0.0])
-    sums = [
-        ((abs(V) ** p).sum(), (abs(W) ** p).sum())
-        for p in POWERS
-        for V in [reweighted_once(row, W, p)]
-    ]
-    return all(new <= old for new, old in sums)
+    found = present(read, PAPERS_DATA)
+    pairs = [(d, key) for d in found for key in RIVALS]
+    won = signs(read, [(d, f"dso-{TABLE_SIZE}", f"{key}-{TABLE_SIZE}") for d, key in pairs])
+    best = {d for (d, _), sign in zip(pairs, won, strict=True) if sign > 0}
+    if min(won) < 0:
+        return False
+    return True if best == set(PAPERS_DATA) else None
 
 
-def keeps_margins(read=None):
-    """On drawn rows, more than columns, that planes separate, Algorithm 1 keeps margins of 1.
+@claim("Table 1", "It is more accurate than L1-SVM")
+def better_than_l1svm(read):
+    """With 100 features it is significantly more accurate than L1-SVM on more data sets than less.
 
-    There it solves the projected equations, which the paper says can be used as a substitute.
+    Of those at hand, by Holm; undecided if on equally many.
     """
-    from fsnotes import DSO
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 6))
-    y = (X[:, 0] + 0.3 * X[:, 1] > 0).astype(int) + (X[:, 0] + 0.3 * X[:, 1] > 0)
-    machine = DSO(method="alternating", p=1, refit=False, scale=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has not kept the margins is the answer
-        machine.fit(X, y)
-    margins = np.where(y == machine.classes_[1], 1, -1) * machine.decision_function(X)
-    return bool(margins.min() >= 1 - 1e-6)
+    return is_positive(signs_of(gains(read).values()))
 
 
-claim = partial(Claim, PAPER)
-misprint = partial(Misprint, PAPER)
+MISPRINTS = misprints(
+    PAPER,
+    r"""
+    (2) [margins]
+        X has a row of ones below the samples
+        -> a column of ones
+    Before (3) [margins]
+        W should have sparse columns
+        -> zero rows, each a feature that no class uses
+    (7), (8) [half-steps]
+        P has n rows, Q and F too, and D and L have m0 columns
+        -> n + 1 rows, with the bias, and m columns
+    (8) [half-steps]
+        P = [M; I]
+        -> P = [-M; I]
+    (11) [half-steps]
+        Sigma stands in the matrix that is inverted
+        -> its square S, as on the right
+    (15) [tangent]
+        Equality holds if and only if a = b
+        -> if and only if both have the same norm
+    Theorem 2 [stalls]
+        when p >= 1, where 0 < p <= 1 is assumed throughout
+        -> p = 1
+    (27) [half-steps]
+        a norm with the indices 2, s
+        -> 2, p
+    """,
+)
+
+
 CHAPTER = Chapter(
     "l2p",
     papers={PAPER: "Peng and Fan (2016)"},
@@ -436,59 +472,5 @@ CHAPTER = Chapter(
     methods=METHODS,
     protocol=PROTOCOL,
     tables=(TABLE_1, FIGURE_1, FIGURE_2, DSO_TABLE, LEAKS, STAND_IN),
-    claims=(
-        claim(
-            "Abstract, Section 1",
-            "Inequality constraints make margins large",
-            keeps_margins,
-            "more-rows",
-        ),
-        claim(
-            "Lemma 2, Theorem 1, footnote 2",
-            "The norm never rises from step to step",
-            never_rises,
-            "zeros",
-        ),
-        claim(
-            "Theorem 2", "At p = 1 the limit points are globally optimal", global_at_p_1, "stalls"
-        ),
-        claim("Section 5.2", "p plays an important role", p_matters),
-        claim(
-            "Section 5.3",
-            "It is more accurate than the others on most data sets",
-            better_over_all_sizes,
-        ),
-        claim("Section 5.3", "It has the best accuracy on all six data sets", best_on_all),
-        claim("Table 1", "It is more accurate than L1-SVM", better_than_l1svm),
-        misprint("(2)", "X has a row of ones below the samples", "a column of ones", "margins"),
-        misprint(
-            "Before (3)",
-            "W should have sparse columns",
-            "zero rows, each a feature that no class uses",
-            "margins",
-        ),
-        misprint(
-            "(7), (8)",
-            "P has n rows, Q and F too, and D and L have m0 columns",
-            "n + 1 rows, with the bias, and m columns",
-            "half-steps",
-        ),
-        misprint("(8)", "P = [M; I]", "P = [-M; I]", "half-steps"),
-        misprint(
-            "(11)",
-            "Sigma stands in the matrix that is inverted",
-            "its square S, as on the right",
-            "half-steps",
-        ),
-        misprint(
-            "(15)",
-            "Equality holds if and only if a = b",
-            "if and only if both have the same norm",
-            "tangent",
-        ),
-        misprint(
-            "Theorem 2", "when p >= 1, where 0 < p <= 1 is assumed throughout", "p = 1", "stalls"
-        ),
-        misprint("(27)", "a norm with the indices 2, s", "2, p", "half-steps"),
-    ),
+    claims=(*claim, *MISPRINTS),
 )

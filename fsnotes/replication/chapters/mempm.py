@@ -1,13 +1,12 @@
 """The tables of Xu, King and Lyu (2007): minimax machines with unequal bounds."""
 
-from functools import partial
-
 import numpy as np
 
-from fsnotes.replication.declare import Chapter, Claim, Method, Misprint, Protocol, Table, printed
+from fsnotes.replication.declare import Chapter, Claims, Method, Protocol, Table, misprints, printed
 from fsnotes.replication.rules import difference, is_above, mean, together
 
 PAPER = "xu2007"
+claim = Claims(PAPER)
 DATASETS = ("sonar", "ionosphere", "pima", "wdbc")
 PROTOCOL = Protocol(repeats=10, folds=10, inner=10, seed=2007)
 SELECTORS = ("fssvm", "fsmpm-ratio", "fsmempm-ratio")
@@ -109,24 +108,21 @@ FIGURE_1 = Table(
 )
 
 
+@claim("Section 4.2.1", "Criterion 1 removes only a few features")
+def removes_few(read):
+    """By Criterion 1 both machines keep more than half of the features of every data set."""
+    methods = ("fsmpm-bound", "fsmempm-bound")
+    return all(mean(read, "psf", d, m) > 50 for d in DATASETS for m in methods)
+
+
+@claim("Section 4.2.2, size", "FS-MEMPM always selects the fewest features")
 def selects_fewest(read):
     """FS-MEMPM selects no more features than either rival, on every data set."""
     counts = [[mean(read, "n_selected", d, m) for m in SELECTORS] for d in DATASETS]
     return all(ours <= min(svm, mpm) for svm, mpm, ours in counts)
 
 
-def is_steadiest(read):
-    """FS-MEMPM is the most stable on both data sets of the figure."""
-    found = [[mean(read, "stability", d, m) for m in SELECTORS] for d in ("sonar", "ionosphere")]
-    return all(ours > max(svm, mpm) for svm, mpm, ours in found)
-
-
-def always_the_same(read):
-    """Every fold of every method selects one and the same set on wdbc."""
-    found = np.concatenate([read("wdbc", m).supports for m in SELECTORS])
-    return bool((found == found[0]).all())
-
-
+@claim("Section 4.2.2, subset", "What FS-MEMPM selects is almost a subset of what FS-MPM selects")
 def is_nearly_subset(read):
     """Nine in ten features that FS-MEMPM selects are selected by FS-MPM in the same fold."""
     shared = total = 0
@@ -137,80 +133,54 @@ def is_nearly_subset(read):
     return bool(shared >= 0.9 * total)
 
 
-def removes_few(read):
-    """By Criterion 1 both machines keep more than half of the features of every data set."""
-    methods = ("fsmpm-bound", "fsmempm-bound")
-    return all(mean(read, "psf", d, m) > 50 for d in DATASETS for m in methods)
-
-
+@claim("Section 4.2.2, accuracy", "Selection makes the SVM more accurate on ionosphere")
 def svm_gains_on_ionosphere(read):
     """The paired 95% interval of FS-SVM less the SVM on all features lies above 0."""
     return is_above(difference(read, "ionosphere", "fssvm", "svc"))
 
 
+@claim("Section 4.2.2, accuracy", "Selection makes both MPM and MEMPM more accurate on sonar")
 def mpms_gain_on_sonar(read):
     """Both paired 95% intervals, of FS-MPM less MPM and of FS-MEMPM less MEMPM, lie above 0."""
     pairs = [("fsmpm-ratio", "mpm"), ("fsmempm-ratio", "mempm")]
     return together(is_above(difference(read, "sonar", *pair)) for pair in pairs)
 
 
-claim = partial(Claim, PAPER)
-misprint = partial(Misprint, PAPER)
-CLAIMS = (
-    claim("Section 4.2.1", "Criterion 1 removes only a few features", removes_few),
-    claim("Section 4.2.2, size", "FS-MEMPM always selects the fewest features", selects_fewest),
-    claim(
-        "Section 4.2.2, subset",
-        "What FS-MEMPM selects is almost a subset of what FS-MPM selects",
-        is_nearly_subset,
-    ),
-    claim(
-        "Section 4.2.2, accuracy",
-        "Selection makes the SVM more accurate on ionosphere",
-        svm_gains_on_ionosphere,
-    ),
-    claim(
-        "Section 4.2.2, accuracy",
-        "Selection makes both MPM and MEMPM more accurate on sonar",
-        mpms_gain_on_sonar,
-    ),
-    claim("Figure 1", "FS-MEMPM selects the steadiest sets on sonar and ionosphere", is_steadiest),
-    claim(
-        "Section 4.2.2, stability",
-        "On wdbc all three methods always select the same features",
-        always_the_same,
-    ),
-    misprint(
-        "Algorithm 1, step 4",
-        "bisection goes on while the ends are closer than the tolerance",
-        "while they are farther apart",
-        "search",
-    ),
-    misprint(
-        "Algorithm 1, step 3",
-        "only the upper end of the bisection starts anew for each alpha",
-        "both ends do",
-        "search",
-    ),
-    misprint(
-        "Section 2.2, after (3)",
-        "alpha is called a probability of misclassification",
-        "it bounds the accuracy from below",
-        "bounds",
-    ),
-    misprint(
-        "(5)",
-        "the rows hold for w = 0 and b = 0, whatever the bounds",
-        "the length of w has to be fixed",
-        "bounds",
-    ),
-    misprint(
-        "Section 3.2, remark",
-        "t = log(NSF) is an example of a factor t from 1 to NSF",
-        "it is below 1 for one or two features",
-        "criteria",
-    ),
+@claim("Figure 1", "FS-MEMPM selects the steadiest sets on sonar and ionosphere")
+def is_steadiest(read):
+    """FS-MEMPM is the most stable on both data sets of the figure."""
+    found = [[mean(read, "stability", d, m) for m in SELECTORS] for d in ("sonar", "ionosphere")]
+    return all(ours > max(svm, mpm) for svm, mpm, ours in found)
+
+
+@claim("Section 4.2.2, stability", "On wdbc all three methods always select the same features")
+def always_the_same(read):
+    """Every fold of every method selects one and the same set on wdbc."""
+    found = np.concatenate([read("wdbc", m).supports for m in SELECTORS])
+    return bool((found == found[0]).all())
+
+
+MISPRINTS = misprints(
+    PAPER,
+    r"""
+    Algorithm 1, step 4 [search]
+        bisection goes on while the ends are closer than the tolerance
+        -> while they are farther apart
+    Algorithm 1, step 3 [search]
+        only the upper end of the bisection starts anew for each alpha
+        -> both ends do
+    Section 2.2, after (3) [bounds]
+        alpha is called a probability of misclassification
+        -> it bounds the accuracy from below
+    (5) [bounds]
+        the rows hold for w = 0 and b = 0, whatever the bounds
+        -> the length of w has to be fixed
+    Section 3.2, remark [criteria]
+        t = log(NSF) is an example of a factor t from 1 to NSF
+        -> it is below 1 for one or two features
+    """,
 )
+
 
 CHAPTER = Chapter(
     "mempm",
@@ -219,5 +189,5 @@ CHAPTER = Chapter(
     methods=METHODS,
     protocol=PROTOCOL,
     tables=(TABLE_2, TABLE_3, TABLE_4, FIGURE_1),
-    claims=CLAIMS,
+    claims=(*claim, *MISPRINTS),
 )
