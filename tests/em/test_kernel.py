@@ -1,9 +1,11 @@
 """The zero-norm machine in a kernel's columns: its steps, what they descend, what is counted."""
 
 import inspect
+import itertools
 import pickle
 import re
 import warnings
+from functools import partial
 
 import cvxpy as cp
 import numpy as np
@@ -19,7 +21,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import ZeroNormSVM, load, make_instance, make_twonorm
-from fsnotes.core.reweighting import SoftMargins
+from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.core.samples import Samples
 from fsnotes.em.kernel import Combined, Distinct, SparseKernelSVM, TwoNormMargins, root_of
 from fsnotes.errors import SelectionWarning, SubproblemError
@@ -170,59 +172,38 @@ def test_without_two_norm_it_is_the_zero_norm_machine_on_the_columns():
 # ---------------------------------------------------------------- what the steps descend
 
 
-def traced(machine, X, y):
-    """The machine, and the calls that measured what it descends."""
-    calls = []
-    true = Combined.value
-
-    def value(problem, weights):
-        found = true(problem, weights)
-        calls.append((problem, weights, found))
-        return found
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Combined, "value", value)
-        quiet(machine, X, y)
-    return machine, calls
-
-
 @pytest.mark.parametrize("C0", TWO_NORMS)
 @pytest.mark.parametrize("p", [0.0, 0.4, 1.0, 1.7])
 def test_the_objective_never_rises_within_a_stage(p, C0):
     falls = 0
     for seed in range(9):
         X, y, K, signs = small(seed)
-        start = ["large_C", "identity"][seed % 2]
-        machine = SparseKernelSVM(
-            C=PRICES[seed % 5], C0=C0, p=p, start=start, refit=False, max_iter=150
-        )
-        machine, calls = traced(machine, X, y)
-        # rows and candidates are in an order of their own
-        data = Distinct(X, signs > 0, None)
-        rows, points = data.numbers, data.numbers[data.points]
-        Kn, gram = K[np.ix_(rows, points)], K[np.ix_(points, points)]
-        assert machine.result_.status == "converged" or p > 0
-        assert machine.result_.status in ("converged", "max_iter")
-        steps = machine.result_.steps
-        assert [found for *_, found in calls] == [step.objective for step in steps]
-        assert np.isclose(calls[0][0].floor, 1e-6 * abs(calls[0][1]).max())
-        for problem, alpha, found in calls:
-            own = descended(Kn, gram, signs[rows], alpha, problem.C, C0, p, problem.floor)
-            assert np.isclose(found, own, rtol=1e-8, atol=1e-8)
-        for before, after in zip(steps, steps[1:], strict=False):
+        C = PRICES[seed % 5]
+        in_stages = seed % 2 == 0 and p < 1
+        data = HingeData(K, signs, np.ones(len(y)))
+        solver = TwoNormMargins(data, root_of(K, "rbf"), C0) if C0 else SoftMargins(data)
+        run = Run(data, solver, partial(Combined, p=p))
+        run.descend(run.begin(descending(C) if in_stages else [C]), 1e-6, 150)
+        points = [alpha for _, alpha in run.visited]
+        assert run.result.status in ("converged", "max_iter" if p else "converged")
+        assert run.result.steps[-1].stage == (7 if in_stages else 0)
+        assert np.isclose(run.floor, 1e-6 * abs(points[0]).max())
+        values = np.array([step.objective for step in run.result.steps])
+        for at, alpha in run.visited:
+            own = descended(K, K, signs, alpha, at, C0, p, run.floor)
+            assert min(abs(values - own)) <= 1e-8 * (1 + abs(own))
+        for before, after in itertools.pairwise(points):
+            assert not after[before == 0].any()  # dropped points stay dropped
+        for before, after in itertools.pairwise(run.result.steps):
             if before.stage == after.stage:
                 assert after.objective <= before.objective + 1e-7 * abs(before.objective)
                 falls += after.objective < before.objective - 1e-6 * abs(before.objective)
-        assert steps[-1].stage == (7 if start == "large_C" and p < 1 else 0)
+        start = ["large_C", "identity"][seed % 2]
+        machine = SparseKernelSVM(C=C, C0=C0, p=p, start=start, refit=False, max_iter=150)
+        quiet(machine, X, y)
+        assert np.array_equal(machine.support_, np.flatnonzero(points[-1]))
+        assert np.isclose(machine.result_.objective, values[-1], rtol=1e-6)
     assert falls > 20
-
-
-def test_dropped_points_stay_dropped():
-    X, y = load("sonar", return_X_y=True)
-    machine, calls = traced(SparseKernelSVM(C=2, refit=False), X, y)
-    live = [weights != 0 for _, weights, _ in calls]
-    assert all((after <= before).all() for before, after in zip(live, live[1:], strict=False))
-    assert live[0].sum() > 150 and live[-1].sum() < 30
 
 
 @pytest.mark.parametrize("C0", TWO_NORMS)
