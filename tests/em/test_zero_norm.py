@@ -62,7 +62,7 @@ def started(Z, signs, p=0.0):
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0, 1.7])
 def test_the_objective_never_rises_within_a_stage(p, start):
     falls = 0
-    below = 0
+    below = []
     in_stages = start == "large_C" and p < 1
     for seed in range(25):
         X, y = make_instance(seed)
@@ -78,7 +78,7 @@ def test_the_objective_never_rises_within_a_stage(p, start):
         for at, w in run.visited:
             own = descended(Z, signs, w, at, p, run.floor)
             assert min(abs(np.array(values) - own)) <= 1e-9 * (1 + abs(own))
-            below += np.count_nonzero(abs(w[w != 0]) <= run.floor)
+            below.extend(abs(w[w != 0]) <= run.floor)
         for before, after in itertools.pairwise(points):
             assert not after[before == 0].any()  # dropped weights stay dropped
         for before, after in itertools.pairwise(run.result.steps):
@@ -92,7 +92,7 @@ def test_the_objective_never_rises_within_a_stage(p, start):
         counts = [step.n_selected for step in machine.result_.steps]
         assert counts == sorted(counts, reverse=True)
     assert falls > 50
-    assert below <= 5  # where dropping them would cost more than it gains
+    assert np.mean(below) < 0.02  # where dropping them would cost more than it gains
 
 
 def test_a_wrong_tangent_is_caught():
