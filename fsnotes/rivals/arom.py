@@ -1,4 +1,4 @@
-"""Approximation of the zero-norm minimisation."""
+"""AROM: an approximation of zero-norm minimisation by columns multiplied with weights."""
 
 from fsnotes.core.reweighting import SoftMargins, logarithms
 from fsnotes.core.validation import check_count
@@ -11,47 +11,47 @@ __all__ = ["AROM"]
 class AROM(SteppingSelector):
     """Few features by multiplying columns with their weights, again and again.
 
-    The approximation of the zero-norm minimisation of Weston, Elisseeff, Schoelkopf and Tipping
-    (2003): a machine of least ``|u|_2^2 + C`` times hinge losses, or ``|u|_1``, on columns times
-    the weights that the last machine gave them. What the steps provably descend is
-    ``norm * sum log |w_i| + C`` times hinge losses, of the weights w of the columns themselves.
-    With ``norm=2`` the steps are those of `ZeroNormSVM` from equal penalties.
+    This is the approximation of the zero-norm minimisation by Weston, Elisseeff, Schoelkopf and
+    Tipping (2003). Each step minimises ``|u|_2^2``, or ``|u|_1``, plus C times hinge losses on
+    columns that are multiplied by the last weights. What the steps provably descend is ``norm * sum
+    log |w_i| + C`` times hinge losses, of the weights w of the columns themselves. With ``norm=2``
+    the steps are those of `ZeroNormSVM` from equal penalties.
 
     Parameters
     ----------
     norm : {2, 1}, default=2
-        Each step is a quadratic program, or a linear one.
+        With 2 each step is a quadratic program, with 1 a linear one.
     C : float, default=1.0
-        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
-        1e6. Where it is too small the machine has no feature, says the heavier class everywhere,
-        and a warning says what to change.
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
+        1e6. If it is too small, no feature is selected, the class of more weight is predicted
+        everywhere, and a warning says what to change.
     n_features : int, optional
         Select exactly so many: the steps end before fewer are left, C is lowered by halves while
-        more are, and of those left the heaviest are taken. With ``norm=1``, C is raised until the
-        first machine has enough.
+        more are, and those of the largest weights are taken. With ``norm=1``, C is raised until
+        the first program has enough.
     refit : bool, default=True
         Return the soft-margin machine of the features selected, which minimises ``|w|_2^2 + C``
-        times the sum of hinge losses; otherwise the point at which the steps end.
+        times the sum of hinge losses; otherwise return the point at which the steps end.
     tol : float, default=1e-06
         Steps end when no weight changes by more than this part of the largest.
     max_iter : int, default=100
-        Most steps, for each C.
+        The largest number of steps, for each C.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. The first machine
-        and the floor alone depend on units.
+        Weigh features in units of their pooled within-class standard deviation. Only the first
+        solution and the floor depend on units.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
         Exactly zero where not selected.
     intercept_ : ndarray of shape (1,)
-        Of several that are as good, the middle one.
+        The middle one if several have the same loss.
     objective_ : float
         ``norm * sum log |w_i| + C`` times the sum of hinge losses where the steps end, before the
         refit, over all features that vary. A weight below a floor, 1e-6 of the largest of the
-        first machine, counts as the floor.
+        first solution, counts as the floor.
     n_iter_ : int
-        Machines on the way, the first one included.
+        Solutions on the way, the first one included.
     support_ : ndarray of shape (n_features,)
     n_selected_ : int
     scale_ : ndarray of shape (n_features,)
@@ -62,16 +62,16 @@ class AROM(SteppingSelector):
     Raises
     ------
     SubproblemError
-        If the first machine or the refit cannot be verified. A later step that is not is not
-        taken, with a warning.
+        If the first solution or the refit cannot be verified. A later step that cannot be
+        verified is not taken, and a warning says so.
 
     Notes
     -----
-    A weight that vanishes stays zero: its column is. Without the floor the objective has no least
-    value, so that the start decides where the steps end. Where they do, each weight that is left
-    meets ``w_j sum_i a_i y_i x_ij = norm``, with multipliers a from 0 to C. So ``norm=1`` drops
-    what ``norm=2`` would at half the C. The solutions of its linear programs are vertices of the
-    same constraints, and its steps come to an end after finitely many.
+    A weight that vanishes stays zero, since its column has become zero. Without the floor the
+    objective has no least value, so that the start decides where the steps end. There each weight
+    that is left meets ``w_j sum_i a_i y_i x_ij = norm``, with multipliers a from 0 to C. So
+    ``norm=1`` drops what ``norm=2`` would at half the C. The solutions of its linear programs are
+    vertices of the same constraints, and its steps come to an end after finitely many.
 
     Each step costs what it does in `ZeroNormSVM`, O(N^2 k + N^3) or O(N k^2) for N rows and k
     features left, or in `L1SVM`, O(N k) a pivot.
@@ -114,13 +114,13 @@ class AROM(SteppingSelector):
         if self.norm > 2:
             raise ValueError(f"norm={self.norm!r}; pass 1 or 2")
 
-    def _steps(self, rows, least):
+    def _make_run(self, data, least):
         if self.norm == 1:
-            return LinearSteps(rows, Linearized, least)
-        return Steps(rows, SoftMargins(rows), ZeroNorm, least)
+            return LinearSteps(data, Linearized, least)
+        return Steps(data, SoftMargins(data), ZeroNorm, least)
 
-    def _penalty(self, run, weights):
-        return self.norm * logarithms(weights, run.floor).sum()
+    def _penalty(self, weights, floor):
+        return self.norm * logarithms(weights, floor).sum()
 
     def _summary_lines(self):
         return [

@@ -1,4 +1,4 @@
-"""Feature selection by a concave penalty on the weights."""
+"""FSV: feature selection by a concave penalty on the weights, in a sequence of linear programs."""
 
 from functools import partial
 
@@ -10,11 +10,14 @@ from fsnotes.rivals.hinge_selector import Linearized, LinearSteps, SteppingSelec
 
 __all__ = ["FSV"]
 
-LEAST_COST = 1e-7  # of a weight, as a part of what it costs at 0
+LEAST_COST = 1e-7  # of a weight, as a part of its cost at 0
 
 
 class LinearizedExponential(Linearized):
-    """``C * hinge losses + sum (1 - exp(-alpha |w|))``, with a slope no less than a least one."""
+    """Minimise ``C * hinge losses + sum (1 - exp(-alpha |w|))`` by weighted l1 norms.
+
+    The slope of the penalty is nowhere less than a least one.
+    """
 
     def __init__(self, *given, alpha):
         super().__init__(*given)
@@ -37,31 +40,31 @@ class LinearizedExponential(Linearized):
 class FSV(SteppingSelector):
     """Few features by a concave penalty: ``sum (1 - exp(-alpha |w_i|)) + C`` times hinge losses.
 
-    The method of Bradley and Mangasarian (1998), by a sequence of linear programs: each prices
-    the weights by the slope of the penalty at the last ones, ``alpha exp(-alpha |w_i|)``, so that
-    its objective lies above the penalty and touches it. Huang, King and Lyu (2008), who compare
-    with it, print ``1 - exp{1 - alpha |w_i|}``, which is negative at 0.
+    This is the method of Bradley and Mangasarian (1998), a sequence of linear programs: in each,
+    the cost of a weight is the slope of the penalty at the last one, ``alpha exp(-alpha |w_i|)``,
+    so that its objective lies above the penalty and touches it. Huang, King and Lyu (2008), who
+    compare with it, print ``1 - exp{1 - alpha |w_i|}``, which is negative at 0.
 
     Parameters
     ----------
     C : float, default=0.1
-        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; above
-        0 and at most 1e6. Where it is too small for any feature to pay, the machine has none,
-        says the heavier class everywhere, and a warning says what to change.
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, where a feature costs
+        1; above 0 and at most 1e6. If it is too small for any feature to pay, none is selected,
+        the class of more weight is predicted everywhere, and a warning says what to change.
     alpha : float, default=5.0
         Towards infinity the penalty becomes the number of features; towards 0, over alpha, the l1
         norm.
     n_features : int, optional
         Select exactly so many: C is raised until the first program has enough, the steps end
-        before fewer are left, C is lowered by halves while more are, and of those left the
-        heaviest are taken.
+        before fewer are left, C is lowered by halves while more are, and those of the largest
+        weights are taken.
     refit : bool, default=True
         Return the soft-margin machine of the features selected, which minimises ``|w|_2^2 + C``
-        times the sum of hinge losses; otherwise the point at which the steps end.
+        times the sum of hinge losses; otherwise return the point at which the steps end.
     tol : float, default=1e-06
         Steps end when no weight changes by more than this part of the largest.
     max_iter : int, default=100
-        Most steps, for each C.
+        The largest number of steps, for each C.
     scale : bool, default=True
         Weigh features in units of their pooled within-class standard deviation. The penalty is
         not scale free.
@@ -71,12 +74,13 @@ class FSV(SteppingSelector):
     coef_ : ndarray of shape (1, n_features)
         Exactly zero where not selected.
     intercept_ : ndarray of shape (1,)
-        Of several that are as good, the middle one.
+        The middle one if several have the same loss.
     objective_ : float
         ``sum (1 - exp(-alpha |w_i|)) + C`` times the sum of hinge losses where the steps end,
         before the refit.
     n_iter_ : int
-        Linear programs on the way, of those at the first C the last one alone.
+        Linear programs on the way. If C had to be raised, the first counted is that at the last
+        of these C.
     support_ : ndarray of shape (n_features,)
     n_selected_ : int
     scale_ : ndarray of shape (n_features,)
@@ -88,19 +92,19 @@ class FSV(SteppingSelector):
     Raises
     ------
     SubproblemError
-        If the first program or the refit cannot be verified. A later step that is not is not
-        taken, with a warning.
+        If the first program or the refit cannot be verified. A later step that cannot be verified
+        is not taken, and a warning says so.
 
     Notes
     -----
-    Published is a random start. Here the first machine is that of the l1 norm, in which each
-    weight costs 1, or alpha if that is less, as it would from weights of equal size: the same data
-    give the same machine. From weights of zero they would cost alpha, and since zero is where the
-    steps end once they reach it, often nothing would be selected. Every program has the same
+    The published method starts at random. Here the first program is that of the l1 norm, in which
+    each weight costs 1, or alpha if that is less, as it would from weights of equal size: the same
+    data give the same answer. From weights of zero they would cost alpha, and since the steps end
+    at zero once they reach it, often nothing would be selected. Every program has the same
     constraints, and its solution is one of their vertices. Since these are finitely many and each
-    step goes to a better one, the steps come to an end; where it is depends on the start.
+    step goes to a better one, the steps come to an end; where they do depends on the start.
 
-    A slope that rounds to 0 would leave a weight without a price: then no solution is best where
+    A slope that rounds to 0 would leave a weight without a cost: then no solution is best if
     longer weights separate more rows, and the solver takes the program for unbounded. So no
     weight costs less than ``1e-7 alpha``.
 
@@ -147,14 +151,14 @@ class FSV(SteppingSelector):
         super()._check_parameters()
         check_real("alpha", self.alpha, 0, open_at=0)
 
-    def _steps(self, rows, least):
+    def _make_run(self, data, least):
         kind = partial(LinearizedExponential, alpha=float(self.alpha))
-        return LinearSteps(rows, kind, least, min(1.0, float(self.alpha)))
+        return LinearSteps(data, kind, least, min(1.0, float(self.alpha)))
 
     def _remedies(self):
         return [*super()._remedies(), "a smaller alpha"]
 
-    def _penalty(self, run, weights):
+    def _penalty(self, weights, floor):
         return Exponential(float(self.alpha)).value(abs(weights)).sum()
 
     def _summary_lines(self):

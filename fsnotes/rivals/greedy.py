@@ -15,8 +15,8 @@ __all__ = ["GreedyMPM"]
 class GreedyMPM(MomentClassifier):
     """Few features for a given accuracy bound, one by one: what `L1MPM` and `L0MPM` have to beat.
 
-    Each step adds the feature, or removes that, with which the minimax probability machine of
-    the features selected has the largest bound.
+    Each step adds or removes the feature after which the minimax probability machine of the
+    features selected has the largest bound.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ class GreedyMPM(MomentClassifier):
     objective_ : float
         Number of features.
     order_ : ndarray of int
-        The features selected, as they joined; or those removed, as they left.
+        The features selected in the order in which they joined, or those removed in the order in
+        which they left.
     support_ : ndarray of shape (n_features,)
     n_selected_ : int
     scale_ : ndarray of shape (n_features,)
@@ -62,9 +63,9 @@ class GreedyMPM(MomentClassifier):
 
     Notes
     -----
-    O(n k^3) for the feature that joins k of n, O(k^4) for the one that leaves. Where features are
-    more than rows, the first removals are between equals, since many sets have the bound 1, and
-    say nothing.
+    A step costs O(n k^3) if it adds a feature to k of n, and O(k^4) if it removes one of k. If
+    there are more features than rows, the first removals say nothing, since many sets have the
+    bound 1.
 
     Examples
     --------
@@ -110,14 +111,14 @@ class GreedyMPM(MomentClassifier):
         else:
             self._warn_if_few(len(problem.used))
             limit = {"size": self.n_features}
-        search = _added if self.direction == "forward" else _removed
-        chosen, order, machine = search(pair, whole, **limit)
+        search = _add_features if self.direction == "forward" else _remove_features
+        chosen, order, solution = search(pair, whole, **limit)
         if self.n_features is not None:
-            self.delta_ = float(delta(machine.kappa))
+            self.delta_ = float(delta(solution.kappa))
         self.order_ = problem.used[order]
         weights = np.zeros(len(problem.used))
-        weights[chosen] = machine.weights
-        return weights, machine.margin_split[0], len(chosen), Result.solved(len(chosen))
+        weights[chosen] = solution.weights
+        return weights, solution.margin_split[0], len(chosen), Result.solved(len(chosen))
 
     def _warn_if_few(self, most):
         if self.n_features > most:
@@ -127,34 +128,45 @@ class GreedyMPM(MomentClassifier):
             )
 
 
-def _added(pair, whole, *, size=np.inf, least=None):
-    """Features in order, as they joined, and their machine, once one of the limits is reached."""
-    everything, order = np.arange(len(pair.mean_diff)), []
-    machine = None
-    while len(order) < size and not (machine and least and machine.kappa >= least):
+def _add_features(pair, whole, *, size=np.inf, least=None):
+    """Add features until there are so many, or their kappa is at least that asked for.
+
+    Returned are the features, their order, and their minimax solution; `whole` is that of all.
+    """
+    everything = np.arange(len(pair.mean_diff))
+    order = []
+    solution = None
+    # a kappa may be infinite, so that no number stands for a bound that is not asked for
+    while len(order) < size and not (solution and least and solution.kappa >= least):
         free = np.setdiff1d(everything, order)
         if not len(free):
             return everything, np.array(order), whole
-        best, machine = _largest(pair, [np.sort([*order, j]) for j in free])
+        best, solution = _largest_kappa(pair, [np.sort([*order, j]) for j in free])
         order.append(int(free[best]))
-    return np.sort(order), np.array(order), machine
+    return np.sort(order), np.array(order), solution
 
 
-def _removed(pair, whole, *, size=1, least=0.0):
-    """Features left in order, those removed as they went, and the machine before a limit breaks."""
-    chosen, machine, gone = np.arange(len(pair.mean_diff)), whole, []
+def _remove_features(pair, whole, *, size=1, least=0.0):
+    """Remove features until so many are left, or as long as their kappa is what is asked for.
+
+    Returned are the features left, the order of those removed, and the minimax solution.
+    """
+    chosen = np.arange(len(pair.mean_diff))
+    order = []
+    solution = whole
     while len(chosen) > size:
-        best, smaller = _largest(pair, [np.delete(chosen, j) for j in range(len(chosen))])
+        best, smaller = _largest_kappa(pair, [np.delete(chosen, j) for j in range(len(chosen))])
         if smaller is None or smaller.kappa < least:
             break
-        gone.append(int(chosen[best]))
-        chosen, machine = np.delete(chosen, best), smaller
-    return chosen, np.array(gone, dtype=int), machine
+        order.append(int(chosen[best]))
+        chosen = np.delete(chosen, best)
+        solution = smaller
+    return chosen, np.array(order, dtype=int), solution
 
 
-def _largest(pair, sets):
-    """Place of the set of largest kappa, and its machine."""
-    machines = [minimax(pair, s) if pair.mean_diff[s].any() else None for s in sets]
-    kappas = [machine.kappa if machine else 0.0 for machine in machines]
+def _largest_kappa(pair, sets):
+    """The place of the set of features of largest kappa, and its minimax solution."""
+    solutions = [minimax(pair, s) if pair.mean_diff[s].any() else None for s in sets]
+    kappas = [solution.kappa if solution else 0.0 for solution in solutions]
     best = int(np.argmax(kappas))
-    return best, machines[best]
+    return best, solutions[best]

@@ -1,4 +1,4 @@
-"""What rivals share that select features by weights and refit a soft-margin machine of them."""
+"""What FSV, AROM and the ranking share: steps of linear programs, and a refit of the margin."""
 
 from dataclasses import replace
 
@@ -24,11 +24,14 @@ __all__ = ["HingeSelector", "Linearized", "LinearSteps", "SteppingSelector", "St
 
 
 class HingeSelector(SparseClassifier):
-    """Features by the weights in which some steps end, and a soft-margin machine of them.
+    """A classifier of the features of the largest weights, with a soft margin refitted to them.
 
-    A subclass has the parameters ``C``, ``n_features`` and ``refit`` and a method ``_end(rows)``
-    that returns weights in the units of selection and sets ``objective_`` and ``result_``.
+    A subclass has the parameters ``C``, ``n_features``, ``refit`` and ``scale`` and a method
+    ``_weigh(data, used)`` that returns weights in the units of selection and sets ``objective_``
+    and ``result_``.
     """
+
+    _raised_to = None  # the largest C tried, if it is raised until features are enough
 
     def _check_parameters(self):
         check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
@@ -40,93 +43,100 @@ class HingeSelector(SparseClassifier):
     def _fit_samples(self, samples):
         samples = samples.deduplicate()
         features = self._scale_features(samples)
-        rows = HingeData(features.apply(samples.X), samples.signs, samples.sample_weight)
-        end = self._end(rows, features.used)
-        scaled = heaviest(end, self._size(rows))
-        before = np.count_nonzero(scaled)
+        data = HingeData(features.apply(samples.X), samples.signs, samples.sample_weight)
+        weights = heaviest(self._weigh(data, features.used), self._most_features(data))
+        before = np.count_nonzero(weights)
         if self.refit and before:
-            program = SoftMargin(rows.Z, rows.signs, rows.sample_weight)
-            margin = program.solve((scaled != 0).astype(float), self.C)
-            scaled = beyond_rounding(margin, rows)
+            program = SoftMargin(data.Z, data.signs, data.sample_weight)
+            margin = program.solve((weights != 0).astype(float), self.C)
+            weights = beyond_rounding(margin, data)
             gap = max(self.result_.duality_gap, float(margin.duality_gap))
             self.result_ = replace(self.result_, duality_gap=gap)
-        self._warn_of_number(rows, before, np.count_nonzero(scaled))
-        self._set_planes(features, [scaled], [rows.offset(scaled)])
+        self._warn_of_number(data, before, np.count_nonzero(weights))
+        self._set_planes(features, [weights], [data.offset(weights)])
+
+    def _most_features(self, data):
+        """The largest number of features that may be selected."""
+        return data.n_features if self.n_features is None else int(self.n_features)
 
     def _remedies(self):
-        """What to pass where C is too small."""
+        """What to pass if C is too small."""
         return ["a larger C"] if self.C < LARGEST_C else []
 
-    def _size(self, rows):
-        """The most features that may be selected."""
-        return rows.n_features if self.n_features is None else int(self.n_features)
+    def _warn_of_number(self, data, before, found):
+        """Warn if no feature is selected, none is dropped, or fewer are found than asked for.
 
-    _raised_to = None  # the largest C tried, where it is raised until features are enough
-
-    def _warn_of_number(self, rows, before, found):
-        """Where nothing is selected, nothing is dropped, or fewer are found than asked for."""
-        count = rows.n_features
-        refitted = f"the refit has a weight for {found} of them, and refit=False for {before}"
+        `before` is the number of features that had a weight before the refit.
+        """
+        count = data.n_features
         if self.n_features is not None and found < self.n_features:
             if self.n_features > count == found:
                 why = f"only {count} vary"
-            elif nothing_gains(rows):
-                why = "no weights, at any C, have smaller hinge losses than none"
-            elif found < before:
-                why = refitted
-            elif self._raised_to is None:
-                why = f"only {found} have a weight in the machines on the way"
             else:
+                why = self._explain_loss(data, before, found)
+            if why is None and self._raised_to is None:
+                why = f"only {found} have a weight in the solutions on the way"
+            elif why is None:
                 why = f"only {found} have a weight at any C tried, up to {self._raised_to:.4g}"
-            words = f"n_features={self.n_features}, but {why}; {found} are returned"
+            warn(f"n_features={self.n_features}, but {why}; {found} are returned", SelectionWarning)
         elif self.n_features is None and count and not found:
-            if nothing_gains(rows):
-                words = (
-                    "no feature is selected: no weights, at any C, have smaller hinge losses than "
-                    "none"
-                )
-            elif before:
-                words = f"no feature is selected: {refitted}"
+            why = self._explain_loss(data, before, found)
+            if why is not None:
+                message = f"no feature is selected: {why}"
             else:
                 remedies = ", ".join(self._remedies())
-                words = (
+                message = (
                     f"C={self.C:g} is too small to select a feature: the weights have gone to "
                     f"zero; pass {remedies + ' or ' if remedies else ''}n_features="
                 )
+            warn(message, SelectionWarning)
         elif self.n_features is None and found == count > 1:
-            words = (
+            warn(
                 f"none of {count} features is dropped at C={self.C:g}; pass a smaller C or "
-                "n_features= if fewer are wanted"
+                "n_features= if fewer are wanted",
+                SelectionWarning,
             )
-        else:
-            return
-        warn(words, SelectionWarning)
+
+    def _explain_loss(self, data, before, found):
+        """Why no C would help: no weights gain anything, or the refit has dropped some."""
+        if nothing_gains(data):
+            return "no weights, at any C, have smaller hinge losses than none"
+        if found < before:
+            return f"the refit has a weight for {found} of them, and refit=False for {before}"
+        return None
 
 
 class SteppingSelector(HingeSelector):
-    """One that takes steps; a subclass has ``_steps(rows, least)`` and ``_penalty(run, sizes)``."""
+    """A selector whose weights are those where some steps end.
+
+    A subclass has the parameters ``tol`` and ``max_iter``, too, and methods ``_make_run(data,
+    least)``, which returns `Steps`, and ``_penalty(weights, floor)``, their part of the objective.
+    """
 
     def _check_parameters(self):
         super()._check_parameters()
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)
 
-    def _end(self, rows, used):
-        nothing = self.C * rows.hinge_of_nothing()
+    def _weigh(self, data, used):
         if not len(used):
-            self.n_iter_, self.objective_, self.result_ = 0, nothing, Result.solved(nothing)
+            nothing = self.C * data.hinge_of_nothing()
+            self.n_iter_ = 0
+            self.objective_ = nothing
+            self.result_ = Result.solved(nothing)
             return np.zeros(0)
-        least = 0 if self.n_features is None else min(self._size(rows), len(used))
-        run = self._steps(rows, least)
-        prices = [self.C / 2**k for k in range(HALVES + 1)] if least else [self.C]
-        run.descend(run.begin(prices), self.tol, self.max_iter)
+        least = 0 if self.n_features is None else min(self._most_features(data), len(used))
+        run = self._make_run(data, least)
+        Cs = [self.C / 2**k for k in range(HALVES + 1)] if least else [self.C]
+        run.descend(run.begin(Cs), self.tol, self.max_iter)
         run.warn_of_end(self.tol, self.max_iter)
-        end = run.visited[-1][1]
+        weights = run.visited[-1][1]
         self._raised_to = run.raised_to
         self.n_iter_ = len(run.visited)
         self.result_ = replace(run.result, counts={k: int(v) for k, v in run.counts.items()})
-        self.objective_ = float(self._penalty(run, end) + self.C * rows.least_hinge(end))
-        return end
+        penalty = self._penalty(weights, run.floor)
+        self.objective_ = float(penalty + self.C * data.least_hinge(weights))
+        return weights
 
 
 class Steps(Run):
@@ -139,7 +149,7 @@ class Steps(Run):
 
 
 class LinearSteps(Steps):
-    """Machines of which the l1 norm is weighted, each by the weights of the last.
+    """Solutions with a weighted l1 norm, each weighted by the solution before.
 
     Parameters
     ----------
@@ -147,15 +157,15 @@ class LinearSteps(Steps):
     kind : callable
         Takes the arguments of `Reweighted` and returns a problem derived from `Linearized`.
     least : int
-        A step that leaves fewer features ends the run.
+        A step that would leave fewer features ends the run.
     cost : float
-        Of each weight in the first machine.
+        The cost of each weight in the first solution.
     """
 
     def __init__(self, data, kind, least, cost=1.0):
         super().__init__(data, WeightedProgram(data), kind, least)
         self.cost = cost
-        self.too_few = False  # whether the first machine has fewer features than wanted
+        self.too_few = False  # whether the first solution has fewer features than wanted
 
     def begin(self, Cs):
         """Solve for equal costs, at the least of C, 2 C, 4 C, ... that has enough features."""
@@ -176,15 +186,18 @@ class LinearSteps(Steps):
 
     def problem(self, C):
         problem = super().problem(C)
-        # Where the first machine has too few features, it has to do.
+        # If the first solution has too few features, no step is taken from it.
         problem.ended = self.too_few
         return problem
 
 
 class Linearized(Reweighted):
-    """``C * hinge losses + sum log |w|``, by weighted l1 norms; below the floor, as the floor."""
+    """Minimise ``C * hinge losses + sum log |w|`` by weighted l1 norms.
 
-    rest = 0.0  # of the penalty, what its tangent adds to the weighted norm
+    Weights below the floor count as the floor.
+    """
+
+    rest = 0.0  # the constant that the tangent of the penalty adds to the weighted norm
 
     def penalties(self, weights):
         return logarithms(weights, self.floor)
@@ -197,8 +210,8 @@ class Linearized(Reweighted):
         return self.solver.solve(sizes, self.C, self.rest)
 
     def step(self, sizes, weights, value, rounding):
-        """Return the next weights, or the last ones where these gain no more than rounding."""
+        """Return the next weights, or the last ones if these gain no more than rounding."""
         new = super().step(sizes, weights, value, rounding)
         if self.measure(new)[0] < value - rounding:
             return new
-        return weights.copy()  # another array, so that this machine is counted, too
+        return weights.copy()  # another array, so that this solution is counted, too

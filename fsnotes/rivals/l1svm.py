@@ -1,66 +1,45 @@
 """The support vector machine with the l1 norm, by linear programming."""
 
-import warnings
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.mm import Result
+from fsnotes.core.reweighting import heaviest
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
-from fsnotes.solvers.highs import DualModel
 from fsnotes.solvers.hinge import LARGEST_C, best_offset
 from fsnotes.solvers.hinge_programs import HingeProgram
+from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["L1SVM"]
-
-REFIT_STEPS = 10**6
-LARGE = 10**6  # rows times features, from which on an interior point is faster
-
-
-class InteriorProgram(HingeProgram):
-    """The same, solved by an interior point and then brought to a vertex; for large programs."""
-
-    def _solve_dual(self, C):
-        caps = C * self.sample_weight
-        unit = min(1.0, caps.max())
-        model = DualModel(caps / unit)
-        model.add(self.signs[None], np.zeros(1))
-        model.add(self.signed / self.costs[:, None], np.full(len(self.costs), 1 / unit))
-        model.highs.setOptionValue("solver", "ipm")
-        status = model.run()
-        self.counts["linear program"] += 1
-        self.counts["pivot"] += model.pivots
-        weights = -model.duals()[1:] / self.costs
-        return weights, self._best_bound(model.columns() * unit, caps), status
 
 
 class L1SVM(SparseClassifier):
     """Few features by a linear program: minimise ``|w|_1 + C`` times the mean hinge loss.
 
-    Problem (2) of Xu, King and Lyu (2007), which it compares with. The offset has no price. Of
-    more than two classes, each has a program of its own against all others, with the same C, and
-    the features are those of any. Peng and Fan (2016) compare with it on many classes, too, and do
-    not say how they are taken; this is the usual way.
+    This is problem (2) of Xu, King and Lyu (2007), who compare with it. The offset has no penalty.
+    If there are more than two classes, each has a program of its own against all others, with the
+    same C, and the features are those of any. Peng and Fan (2016) compare with it on many classes,
+    too, and do not say how they are taken; this is the usual way.
 
     Parameters
     ----------
     C : float, default=10.0
-        Price of the mean over all rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at
-        most 1e6. Where it is too small for any feature to pay, the machine has none, says the
-        heavier class everywhere, and a warning names the C at which the first feature enters. Of
-        many classes, those that have none are named.
+        Cost of the mean over all rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at
+        most 1e6. If it is too small for any feature to pay, none is selected, the class of more
+        weight is predicted everywhere, and a warning names the C at which the first feature
+        enters. If there are many classes, the warning names those without a feature.
     n_features : int, optional
-        Select so many at most: those whose weights, in the units that `scale` sets, are largest,
-        by their Euclidean norm over the classes. No more than have a weight at this C.
+        Select at most so many: those whose weights, in the units that `scale` sets, are largest by
+        their Euclidean norm over the classes. Only features that have a weight at this C count.
     refit : bool, default=True
         Return the soft-margin support vector machine of the features selected, which minimises
         ``|w|_2^2 / 2 + C`` times the mean hinge loss, with the same C and in the same units, for
-        each class against the others if there are many; otherwise the solution of the linear
-        program itself.
+        each class against the others if there are many; otherwise return the solution of the
+        linear program itself.
     scale : bool, default=True
         Weigh features in units of their pooled within-class standard deviation. The norm is not
         scale free: without it, columns of large numbers are selected first.
@@ -70,36 +49,33 @@ class L1SVM(SparseClassifier):
     coef_ : ndarray of shape (1, n_features), or (n_classes, n_features) for more than two
         Exactly zero where not selected.
     intercept_ : ndarray of shape (1,), or (n_classes,)
-        Of several that are as good, for the solution itself, the middle one.
+        The middle one if several have the same loss.
     objective_ : float
         ``|w|_1 + C`` times the mean hinge loss, in the units that `scale` sets, before features
-        are chosen by number and before the refit. Of many classes the sum.
+        are chosen by number and before the refit; the sum over the classes if there are many.
     support_ : ndarray of shape (n_features,)
     n_selected_ : int
     scale_ : ndarray of shape (n_features,)
         Units of the features.
     classes_, n_features_in_, feature_names_in_, result_
-        ``result_.duality_gap`` is the largest of all programs.
+        ``result_.duality_gap`` is the largest of all programs, those of the refit included.
 
     Raises
     ------
     SubproblemError
-        If the solution of the linear program cannot be verified, which takes a large C and columns
-        of very different sizes without `scale`.
+        If the solution of a program cannot be verified, which takes a large C and columns of very
+        different sizes without `scale`.
 
     Notes
     -----
     The simplex method works on the dual, one variable a row and one constraint a feature, and is
     given a feature only once its constraint is violated. So N rows, n features and k features in
     the program cost O(N n) for each hundred that join and O(N k) a pivot, beside O(N n^2) for
-    units, or O(N^2 n) if there are fewer rows than features. Equal rows are one row, of the sum of
-    their weights. The refit takes O(N^2 k) or more, growing with C, and may end early with a
-    ConvergenceWarning.
+    units, or O(N^2 n) if there are fewer rows than features. Equal rows count as one, with the sum
+    of their weights. The refit takes 10 to 40 steps of O(N k^2), or of O(N^3) if N <= k.
 
-    Classes of many are solved one after the other, and where N n is more than 10^6, by an interior
-    point, O(N n min(N, n)) a step, whose end is moved to a vertex. Of the 26 classes of isolet, the
-    ones that are hard to tell from the rest take the simplex method many minutes each, and this
-    one some seconds.
+    If there are many classes, their programs are solved one after the other. On the 7,797 rows of
+    isolet, classes that are hard to tell from the rest take some ten seconds each.
 
     References
     ----------
@@ -136,99 +112,81 @@ class L1SVM(SparseClassifier):
         # The columns are always scaled, which the solver needs; the units are in the costs.
         costs = features.unit / features.deviations
         features = replace(features, unit=features.deviations)
-        used, of_class, weights = features.used, samples.class_index, samples.sample_weight
+        probability = samples.sample_weight / samples.sample_weight.sum()
         Z = features.apply(samples.X)
-        two = len(self.classes_) == 2
-        kind = InteriorProgram if not two and Z.size > LARGE else HingeProgram
-        shares = weights / weights.sum()
+        places = [1] if len(self.classes_) == 2 else range(len(self.classes_))
 
-        def program(place):  # made anew, since each holds a copy of the rows
-            return kind(Z, np.where(of_class == place, 1.0, -1.0), shares, costs)
+        def program(place):
+            """The program of one class against the others; made anew, as each copies the rows."""
+            signs = np.where(samples.class_index == place, 1.0, -1.0)
+            return HingeProgram(Z, signs, probability, costs)
 
-        places = [1] if two else list(range(len(self.classes_)))
-        scaled, offsets = np.zeros((len(places), len(used))), np.zeros(len(places))
-        counts, gaps, objectives = {}, [], []
-        for k, place in enumerate(places):
+        solutions = []
+        counts = Counter()
+        for place in places:
             one = program(place)
-            solution = one.solve(self.C)
-            scaled[k], offsets[k] = solution.weights, solution.offset
-            gaps.append(solution.duality_gap)
-            objectives.append(solution.objective)
-            counts = {name: counts.get(name, 0) + count for name, count in one.counts.items()}
-        idle = [place for place, row in zip(places, scaled, strict=True) if not row.any()]
-        chosen = np.flatnonzero(scaled.any(axis=0))
-        if self.n_features is not None:
-            chosen = self._heaviest(scaled * costs, chosen)
+            solutions.append(one.solve(self.C))
+            counts.update(one.counts)
+        weights = np.array([solution.weights for solution in solutions])
+        offsets = np.array([solution.offset for solution in solutions])
+        gaps = [solution.duality_gap for solution in solutions]
+        without = [place for place, row in zip(places, weights, strict=True) if not row.any()]
+        chosen = self._choose(weights * costs)
+        weights[:, ~chosen] = 0
         for k, place in enumerate(places):
-            if self.refit and len(chosen):
-                one = program(place)
-                scaled[k] = 0
-                scaled[k, chosen], offsets[k] = self._refitted(one, chosen)
-            elif np.count_nonzero(scaled[k]) > np.count_nonzero(scaled[k, chosen]):
-                kept = np.zeros(len(used))
-                kept[chosen] = scaled[k, chosen]
-                signs = np.where(of_class == place, 1.0, -1.0)
-                scaled[k], offsets[k] = kept, best_offset(signs - Z @ kept, signs, shares)
-        if len(used) and idle:
-            self._warn_of_price(program, idle, len(chosen))
-        self._set_planes(features, scaled, offsets)
-        self.objective_ = float(sum(objectives))
-        self.result_ = Result.solved(self.objective_, duality_gap=max(gaps), counts=counts)
+            signs = np.where(samples.class_index == place, 1.0, -1.0)
+            if self.refit and chosen.any():
+                # a column over its cost is the column in the units that `scale` sets
+                machine = SoftMargin(Z[:, chosen], signs, probability)
+                margin = machine.solve(1 / costs[chosen], 2 * self.C)
+                weights[k, chosen] = margin.weights
+                gaps.append(float(margin.duality_gap))
+            offsets[k] = best_offset(signs - Z @ weights[k], signs, probability)
+        if len(costs) and without:
+            self._warn_of_small_C(program, without, chosen.any())
+        self._set_planes(features, weights, offsets)
+        self.objective_ = float(sum(solution.objective for solution in solutions))
+        self.result_ = Result.solved(self.objective_, duality_gap=max(gaps), counts=dict(counts))
 
-    def _heaviest(self, sizes, chosen):
-        """So many of those chosen as are asked for."""
-        if 0 < len(chosen) < self.n_features:
+    def _choose(self, sizes):
+        """The features that have a weight, or as many as are asked for of the largest norms."""
+        chosen = sizes.any(axis=0)
+        if self.n_features is None:
+            return chosen
+        found = np.count_nonzero(chosen)
+        if 0 < found < self.n_features:
             warn(
-                f"n_features={self.n_features}, but only {len(chosen)} have a weight at "
-                f"C={self.C:g}; {len(chosen)} are returned",
+                f"n_features={self.n_features}, but only {found} have a weight at "
+                f"C={self.C:g}; {found} are returned",
                 SelectionWarning,
             )
-        norms = np.linalg.norm(sizes, axis=0)[chosen]
-        return np.sort(chosen[np.argsort(-norms, kind="stable")[: int(self.n_features)]])
+        return chosen & (heaviest(np.linalg.norm(sizes, axis=0), int(self.n_features)) > 0)
 
-    def _refitted(self, program, chosen):
-        """Weights and offset of the soft-margin machine of some features."""
-        costs = program.costs[chosen]
-        machine = SVC(kernel="linear", C=self.C, tol=1e-6, max_iter=REFIT_STEPS)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            # a column over its cost is the column in the units that `scale` sets
-            machine.fit(program.Z[:, chosen] / costs, program.signs, program.sample_weight)
-        if machine.fit_status_:
-            warn(
-                f"the refit has not reached its tolerance, 1e-6, in {REFIT_STEPS} steps; pass a "
-                f"smaller C than {self.C:g}, scale=True, or refit=False",
-                ConvergenceWarning,
-            )
-        return machine.coef_[0] / costs, machine.intercept_[0]
-
-    def _warn_of_price(self, program, idle, others):
-        """Of classes without a feature; where all are, of the C at which the first one enters."""
+    def _warn_of_small_C(self, program, without, others):
+        """Name classes without a feature or, if no class has one, the C at which one enters."""
         if others:
-            names = ", ".join(repr(self.classes_.tolist()[place]) for place in idle[:5])
+            names = ", ".join(repr(self.classes_.tolist()[place]) for place in without[:5])
+            names += ", ..." * (len(without) > 5)
             warn(
-                f"C={self.C:g} is too small to select a feature for class {names}"
-                f"{', ...' * (len(idle) > 5)}; the features are those of the others",
+                f"C={self.C:g} is too small to select a feature for class {names}; the features "
+                "are those of the others",
                 SelectionWarning,
             )
             return
-        entry, failed, most = None, False, 0.0
-        for place in idle:
-            one = program(place)
-            most = max(most, min(LARGEST_C, 1e4 * max(self.C, one.too_small())))
-            try:
-                entry = one.entry(most if entry is None else entry) or entry
-            except SubproblemError:
-                failed = True
-        known = (
-            f"none up to C={most:g}" if entry is None else f"the first one enters at C={entry:.6g}"
-        )
-        if failed:
+        first = None  # the least C, of those of the classes so far, at which a feature enters
+        most = 0.0
+        try:
+            for place in without:
+                one = program(place)
+                most = max(most, min(LARGEST_C, 1e4 * max(self.C, one.too_small())))
+                first = one.entry(most if first is None else first) or first
+        except SubproblemError:
             known = "the C at which the first one enters was not found"
-        warn(
-            f"C={self.C:g} is too small to select a feature; {known}",
-            SelectionWarning,
-        )
+        else:
+            known = f"none up to C={most:g}"
+            if first is not None:
+                known = f"the first one enters at C={first:.6g}"
+        warn(f"C={self.C:g} is too small to select a feature; {known}", SelectionWarning)
 
     def _summary_lines(self):
         return [

@@ -11,22 +11,22 @@ __all__ = ["SVMRanking"]
 
 
 class SVMRanking(HingeSelector):
-    """The heaviest features of one soft-margin machine: ``|w|_2^2 + C`` times hinge losses.
+    """The features of the largest weights in one soft-margin machine of all features.
 
-    Nothing in it asks for few features: all are weighed once, and those of the largest weights
-    are taken.
+    It minimises ``|w|_2^2 + C`` times hinge losses. Nothing in it asks for few features: all are
+    weighed once, and those of the largest weights are taken.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
         1e6.
     n_features : int, optional
-        Select so many; by default half of those that vary. A warning tells where fewer have a
+        Select so many; by default half of those that vary. A warning says so if fewer have a
         weight, in the machine of all or in the refit.
     refit : bool, default=True
-        Return the soft-margin machine of the features selected, with the same C; otherwise the
-        weights that they have in the machine of all.
+        Return the soft-margin machine of the features selected, with the same C; otherwise keep
+        the weights that they have in the machine of all.
     scale : bool, default=True
         Weigh features in units of their pooled within-class standard deviation. Neither the
         machine nor the order is scale free.
@@ -36,11 +36,11 @@ class SVMRanking(HingeSelector):
     coef_ : ndarray of shape (1, n_features)
         Exactly zero where not selected.
     intercept_ : ndarray of shape (1,)
-        Of several that are as good, the middle one.
+        The middle one if several have the same loss.
     objective_ : float
-        ``|w|_2^2 + C`` times the sum of hinge losses, of the machine of all features.
+        ``|w|_2^2 + C`` times the sum of hinge losses, for the machine of all features.
     order_ : ndarray of int
-        The features that vary, the heaviest first.
+        The features that vary, that of the largest weight first.
     support_ : ndarray of shape (n_features,)
     n_selected_ : int
     scale_ : ndarray of shape (n_features,)
@@ -77,13 +77,13 @@ class SVMRanking(HingeSelector):
         self.refit = refit
         self.scale = scale
 
-    def _size(self, rows):
-        return max(1, rows.n_features // 2) if self.n_features is None else int(self.n_features)
+    def _most_features(self, data):
+        return max(1, data.n_features // 2) if self.n_features is None else int(self.n_features)
 
-    def _end(self, rows, used):
-        program = SoftMargin(rows.Z, rows.signs, rows.sample_weight)
+    def _weigh(self, data, used):
+        program = SoftMargin(data.Z, data.signs, data.sample_weight)
         margin = program.solve(np.ones(len(used)), self.C)
-        weights = beyond_rounding(margin, rows)
+        weights = beyond_rounding(margin, data)
         self.order_ = used[np.argsort(-abs(weights), kind="stable")]
         self.objective_ = margin.objective
         counts = {"quadratic program": 1, **{k: int(v) for k, v in margin.counts.items()}}
