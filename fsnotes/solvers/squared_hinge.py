@@ -1,6 +1,6 @@
 """Least weights under margins, soft by the squared hinge or hard, for several programs at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
@@ -101,15 +101,16 @@ class SquaredHinge:
         SubproblemError
             If an answer cannot be verified.
         """
-        N, is_soft, is_cold = len(Z), softness.any(), self.active is None
         targets = np.ones(self.signs.shape) if targets is None else targets
-        rows = FewRows(Z) if N <= Z.shape[1] else ManyRows(Z)
+        rows = FewRows(Z) if len(Z) <= Z.shape[1] else ManyRows(Z)
+        is_soft = softness.any()
+        is_cold = self.active is None
         if is_cold:
             self.active = np.ones(self.signs.shape, dtype=bool)
         fits, exact, certificates = [], {}, {}
         for k, signs in enumerate(self.signs.T):
             program = Program(rows, signs, softness, targets[:, k], self.active[:, k], self.counts)
-            if is_cold and (is_soft or N > Z.shape[1]):
+            if is_cold and (is_soft or len(Z) > Z.shape[1]):
                 program.approach()
             fit = program.solve((0.0,) if is_soft else (HARD, HARD))
             if fit.violation > VERIFIED and not is_soft:
@@ -123,21 +124,11 @@ class SquaredHinge:
             self.active[:, k] = fit.multipliers > 0
         if certificates:
             raise Unbounded(certificates)
-        weights = rows.weights(np.column_stack([fit.point for fit in fits]))
+        weights = rows.weights(np.column_stack([fit.weights for fit in fits]))
         for k, found in exact.items():
             weights[:, k] = found
         multipliers = np.column_stack([fit.multipliers for fit in fits])
         return Solution(multipliers, weights, np.array([fit.violation for fit in fits]))
-
-
-@dataclass
-class Fit:
-    """Multipliers of a program, the point of its rows that they give, and its products."""
-
-    multipliers: np.ndarray
-    point: np.ndarray
-    products: np.ndarray
-    violation: float
 
 
 class Program:
@@ -155,13 +146,13 @@ class Program:
                 self.newton(np.full(len(self.signs), level), self.targets, STEPS)
 
     def solve(self, parts):
-        """The fit of proximal steps, of which each adds a part of the squares to the softness.
+        """The solution by proximal steps, of which each adds a part of the squares to the softness.
 
         A step minimises the dual plus ``|r - last|^2 / 2`` in the norm of what it adds, so that
         multipliers are unique even where rows depend on each other. A part of 0 is Newton's method
         for the program as it is.
         """
-        best = Fit(np.zeros(len(self.signs)), None, None, np.inf)
+        best = Solution(np.zeros(len(self.signs)), None, np.inf)
         for part in parts:
             added = part * self.rows.squares
             self.counts["proximal step"] += int(part > 0)
@@ -174,9 +165,10 @@ class Program:
         return best
 
     def solve_carefully(self, Z):
-        """The fit, and weights, where inner products of rows have lost columns that are small."""
-        base = None
-        if len(Z) <= Z.shape[1]:
+        """A solution, and its weights, where inner products have lost columns that are small."""
+        is_few = len(Z) <= Z.shape[1]
+        base = np.eye(Z.shape[1])
+        if is_few:
             base, upper = qr(Z.T, mode="economic")
             Z = upper.T
         self.rows = ManyRows(Z, few=0)
@@ -186,13 +178,12 @@ class Program:
                 "a quadratic program was not solved: it violates its optimality conditions by "
                 f"{fit.violation:.1e}, more than {VERIFIED:g}"
             )
-        if base is None:
-            return fit, fit.point
-        weights, fit.point = base @ fit.point, self.signs * fit.multipliers
-        return fit, weights
+        # The others' points combine rows where rows are few.
+        point = self.signs * fit.multipliers if is_few else fit.weights
+        return replace(fit, weights=point), base @ fit.weights
 
     def newton(self, softness, targets, most):
-        """The fit of a program whose softness is above zero everywhere."""
+        """The solution of a program whose softness is above zero everywhere."""
         limit = ROUNDED * abs(targets).max()
         point = None
         for _ in range(most):
@@ -228,7 +219,7 @@ class Program:
         return self.signs * r, point, self.signs * products
 
     def verify(self, r, point, products):
-        """The fit, without multipliers below zero, and what it violates.
+        """The solution without multipliers below zero, whose weights are a point of the rows.
 
         At the optimum ``targets' r`` is twice the objective, of which the multipliers dropped and
         the products of multipliers and slacks are a part.
@@ -238,7 +229,7 @@ class Program:
         short = -slacks.min() / max(abs(self.targets).max(), 1e-300)
         apart = kept @ abs(slacks) + (kept - r) @ abs(self.targets)
         value = max(self.targets @ kept, 1e-300)
-        return Fit(kept, point, products, max(short, apart / value))
+        return Solution(kept, point, max(short, apart / value))
 
 
 class FewRows:
