@@ -27,30 +27,30 @@ def prepared(X, y):
 
 
 def later(rows):
-    """Sizes after some steps, and a machine whose active rows are those of the last of them."""
-    machine = JointStep(rows)
-    W = machine.solve(np.ones(rows.X.shape[1]))
+    """Sizes after some steps, and a step whose active rows are those of the last of them."""
+    step = JointStep(rows)
+    W = step.solve(np.ones(rows.X.shape[1]))
     largest = np.linalg.norm(W, axis=1).max()
     for _ in range(4):
         sizes = (np.linalg.norm(W, axis=1) ** 2 + (0.01 * largest) ** 2) ** (1 - P / 2)
-        W = machine.solve(sizes)
-    return sizes, machine, W
+        W = step.solve(sizes)
+    return sizes, step, W
 
 
 def one_step(shape, floor, repeats):
     """The same matrices, and the objective by the benchmark."""
     rows = prepared(*instance(*shape))
-    sizes, machine, _ = later(rows)
+    sizes, step, _ = later(rows)
 
-    def price(W):
+    def value(W):
         return ((W**2).sum(axis=1) / sizes).sum()
 
     def theirs():
         return literal.dso_step(rows.X, rows.signs, sizes)[0]
 
-    ours = machine.solve(sizes)
+    ours = step.solve(sizes)
     assert rows.margins(ours).min() >= 1 - 1e-9
-    assert abs(price(ours) / price(theirs()) - 1) < 1e-6
+    assert abs(value(ours) / value(theirs()) - 1) < 1e-6
     name = " x ".join(map(str, shape))
     return Comparison(
         f"DSO, a joint step, {name} (s)",
@@ -65,13 +65,13 @@ def one_step(shape, floor, repeats):
 def in_products(shape, repeats):
     """A step from the active rows of the last, in times that its matrix alone takes."""
     rows = prepared(*instance(*shape))
-    sizes, machine, W = later(rows)
+    sizes, solver, W = later(rows)
     following = (np.linalg.norm(W, axis=1) ** 2 + 1e-12) ** (1 - P / 2)
-    active = machine.programs.active.copy()
+    active = solver.programs.active.copy()
 
     def step():
-        machine.programs.active = active.copy()
-        machine.solve(following)
+        solver.programs.active = active.copy()
+        solver.solve(following)
 
     def five_products():
         for _ in range(5):

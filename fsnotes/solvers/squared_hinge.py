@@ -112,7 +112,7 @@ class SquaredHinge:
             program = Program(rows, signs, softness, targets[:, k], self.active[:, k], self.counts)
             if is_cold and (is_soft or len(Z) > Z.shape[1]):
                 program.approach()
-            fit = program.solve((0.0,) if is_soft else (HARD, HARD))
+            fit = program.solve((0.0,) if is_soft else (HARD, HARD), QUICK)
             if fit.violation > VERIFIED and not is_soft:
                 certificate = grow_forever(signs[:, None] * Z, targets[:, k])
                 if certificate is not None:
@@ -145,24 +145,23 @@ class Program:
             if level > self.softness.max():
                 self.newton(np.full(len(self.signs), level), self.targets, STEPS)
 
-    def solve(self, parts):
-        """The solution by proximal steps, of which each adds a part of the squares to the softness.
+    def solve(self, parts, most):
+        """The solution by proximal steps, each of which adds a part of the squares to the softness.
 
         A step minimises the dual plus ``|r - last|^2 / 2`` in the norm of what it adds, so that
         multipliers are unique even where rows depend on each other. A part of 0 is Newton's method
         for the program as it is.
         """
-        best = Solution(np.zeros(len(self.signs)), None, np.inf)
+        last = np.zeros(len(self.signs))
         for part in parts:
             added = part * self.rows.squares
             self.counts["proximal step"] += int(part > 0)
-            targets = self.targets + added * best.multipliers
-            fit = self.newton(self.softness + added, targets, STEPS if part > HARD else QUICK)
-            if fit.violation < best.violation or part > HARD:
-                best = fit
+            targets = self.targets + added * last
+            fit = self.newton(self.softness + added, targets, most)
             if fit.violation <= VERIFIED:
                 break
-        return best
+            last = fit.multipliers
+        return fit
 
     def solve_carefully(self, Z):
         """A solution, and its weights, where inner products have lost columns that are small."""
@@ -172,7 +171,7 @@ class Program:
             base, upper = qr(Z.T, mode="economic")
             Z = upper.T
         self.rows = ManyRows(Z, few=0)
-        fit = self.solve(CAREFUL)
+        fit = self.solve(CAREFUL, STEPS)
         if fit.violation > VERIFIED:
             raise SubproblemError(
                 "a quadratic program was not solved: it violates its optimality conditions by "

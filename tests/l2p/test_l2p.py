@@ -3,17 +3,16 @@
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import qr
-from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes import DSO, l2p, literal, load
 from fsnotes.core.joint import MarginData
@@ -39,9 +38,9 @@ def tall(seed, N=40, n=6, K=3, apart=1.0):
     return X, y
 
 
-def rows_of(X, y, shares=None):
-    """Rows as they are."""
-    return MarginData(X, y, np.ones(len(X)) if shares is None else shares, y.max() + 1)
+def data_of(X, y, weights=None):
+    """Samples as they are."""
+    return MarginData(X, y, np.ones(len(X)) if weights is None else weights, y.max() + 1)
 
 
 def signs_of(machine, y):
@@ -63,30 +62,25 @@ def margins(machine, X, y):
     return signs_of(machine, y) * (X @ W + b)
 
 
-def middle(X, y, weights=None):
-    weights = np.ones(len(y)) if weights is None else weights
-    return np.mean(
-        [np.average(X[y == c], axis=0, weights=weights[y == c]) for c in np.unique(y)], axis=0
-    )
+def middle(X, y):
+    return np.mean([X[y == c].mean(axis=0) for c in np.unique(y)], axis=0)
 
 
-def worth(machine, X, y, weights=None):
+def worth(machine, X, y):
     """Objective of the coefficients, in the units that `scale` sets."""
     W, b = both(machine)
-    weights = np.ones(len(y)) if weights is None else weights
-    center = middle(X, y, weights) if machine.scale else np.zeros(X.shape[1])
+    center = middle(X, y) if machine.scale else np.zeros(X.shape[1])
     inside = np.vstack([W * machine.scale_[:, None], b + center @ W])
     value = (np.linalg.norm(inside, axis=1) ** machine.p).sum()
     if machine.C is not None:
-        lacks = np.maximum(0, 1 - margins(machine, X, y)) ** 2
-        value += machine.C * (weights @ lacks.sum(axis=1))
+        value += machine.C * (np.maximum(0, 1 - margins(machine, X, y)) ** 2).sum()
     return value
 
 
-def smoothed(W, p, eps, C=None, lacks=0.0):
+def smoothed(W, p, eps, C=None, missing=0.0):
     norms = np.sqrt((W**2).sum(axis=1))
     value = ((norms**2 + eps**2) ** (p / 2) - eps**p).sum()
-    return value + (0 if C is None else C * lacks)
+    return value + (0 if C is None else C * missing)
 
 
 # ---------------------------------------------------------------- one step
@@ -97,29 +91,29 @@ def test_a_step_is_that_of_the_literal_program(C):
     for seed in range(10):
         rng = np.random.default_rng([seed, 1])
         X, y = wide(seed) if seed % 2 else tall(seed, 24, 5, apart=20.0)
-        shares = rng.uniform(0.3, 3, len(X))
+        weights = rng.uniform(0.3, 3, len(X))
         sizes = 10 ** rng.uniform(-2, 1, X.shape[1] + 1)
         if seed % 3 == 0 and seed % 2:
             sizes[rng.random(len(sizes)) < 0.3] = 0
         p = rng.uniform(0.1, 1)
-        rows = rows_of(X, y, shares)
+        rows = data_of(X, y, weights)
         W = JointStep(rows).solve(sizes, 0.0 if C is None else p / (2 * C))
-        wanted, value = literal.dso_step(rows.X, rows.signs, sizes, C, p, shares)
+        wanted, value = literal.dso_step(rows.X, rows.signs, sizes, C, p, weights)
         # the oracle's gap of 1e-9 leaves its weights the root of that
         assert np.allclose(W, wanted, rtol=1e-4, atol=1e-4 * abs(wanted).max())
         live = sizes > 0
         assert not W[~live].any()
-        price = ((W[live] ** 2).sum(axis=1) / sizes[live]).sum()
+        found = ((W[live] ** 2).sum(axis=1) / sizes[live]).sum()
         if C is not None:
-            price = p / 2 * price + C * rows.loss(W)
-        assert np.isclose(price, value, rtol=1e-6)
+            found = p / 2 * found + C * rows.loss(W)
+        assert np.isclose(found, value, rtol=1e-6)
         if C is None:
             assert rows.margins(W).min() >= 1 - 1e-12
 
 
 def test_the_tangent_touches_and_lies_above():
     rng = np.random.default_rng(0)
-    rows = rows_of(*wide(0))
+    rows = data_of(*wide(0))
     for p in (0.01, 0.5, 1.0):
         step = JointSteps(JointStep(rows), p, 2.0, 0.05, 1e-5)
         W = rng.standard_normal((31, 3)) * rng.uniform(0, 1, (31, 1))
@@ -136,28 +130,27 @@ def test_the_tangent_touches_and_lies_above():
         assert np.isclose(step.value(V), above(V), rtol=1e-12)
 
 
-def test_shares_are_prices_of_rows():
+def test_a_sample_weight_counts_rows():
     X, y = tall(1, apart=0.3)
-    shares = np.arange(len(X)) % 3 + 1.0
-    rows, again = rows_of(X, y, shares), np.repeat(np.arange(len(X)), shares.astype(int))
+    weights = np.arange(len(X)) % 3 + 1.0
+    data = data_of(X, y, weights)
+    again = np.repeat(np.arange(len(X)), weights.astype(int))
     sizes = np.linspace(0.5, 2, 7)
-    W = JointStep(rows).solve(sizes, 0.2)
-    assert np.allclose(W, JointStep(rows_of(X[again], y[again])).solve(sizes, 0.2), atol=1e-9)
+    W = JointStep(data).solve(sizes, 0.2)
+    assert np.allclose(W, JointStep(data_of(X[again], y[again])).solve(sizes, 0.2), atol=1e-9)
 
 
-def test_a_margin_that_rounding_has_lost_is_no_machine(monkeypatch):
-    rows = rows_of(*wide(0))
-    machine = JointStep(rows)
-    solve = machine.programs.solve
+def test_a_margin_that_rounding_has_lost_is_no_solution(monkeypatch):
+    step = JointStep(data_of(*wide(0)))
+    solve = step.programs.solve
 
     def poor(*args):
         found = solve(*args)
-        found.weights[:] *= 0.9
-        return found
+        return replace(found, weights=0.9 * found.weights)
 
-    monkeypatch.setattr(machine.programs, "solve", poor)
+    monkeypatch.setattr(step.programs, "solve", poor)
     with pytest.raises(SubproblemError, match="a margin is 0.9"):
-        machine.solve(np.ones(31))
+        step.solve(np.ones(31))
 
 
 # ---------------------------------------------------------------- all steps
@@ -180,7 +173,7 @@ def test_at_p_1_the_end_is_the_optimum_of_the_cone_program(C):
 def test_the_objective_never_rises_and_is_that_of_the_weights(p, C):
     for seed in range(6):
         X, y = wide(seed) if seed % 2 or C is None else tall(seed)
-        rows = rows_of(X, y)
+        rows = data_of(X, y)
         machine, met = JointStep(rows), []
         start = machine.solve(np.ones(rows.X.shape[1]), 0.0 if C is None else p / (2 * C))
         epsilons = 0.1, 1e-3, 1e-6
@@ -195,14 +188,14 @@ def test_the_objective_never_rises_and_is_that_of_the_weights(p, C):
         assert result.status == "converged" and len(met) == len(result.steps)
         last = {}
         for step, W in met:
-            lacks = np.maximum(0, 1 - rows.signs * (rows.X @ W)) ** 2
-            value = smoothed(W, p, epsilons[step.stage], C, lacks.sum())
+            missing = np.maximum(0, 1 - rows.signs * (rows.X @ W)) ** 2
+            value = smoothed(W, p, epsilons[step.stage], C, missing.sum())
             assert np.isclose(step.objective, value, rtol=1e-9, atol=1e-12)
             assert value <= last.get(step.stage, np.inf) * (1 + 2e-9)
             last[step.stage] = value
             assert step.n_selected == np.count_nonzero(W[:-1].any(axis=1))
             if C is None:
-                assert lacks.max() < 1e-18
+                assert missing.max() < 1e-18
 
 
 def test_a_fit_records_its_steps():
@@ -269,15 +262,6 @@ def test_hard_margins_hold_in_the_callers_units(p, scale):
         assert np.isclose(machine.objective_, worth(machine, X, y), rtol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [True, False])
-def test_the_objective_is_that_of_the_coefficients(scale):
-    for seed in range(6):
-        X, y = tall(seed)
-        weights = np.arange(len(y)) % 4 + 0.5
-        machine = DSO(p=0.7, C=0.5, scale=scale, refit=False).fit(X, y, weights)
-        assert np.isclose(machine.objective_, worth(machine, X, y, weights), rtol=1e-6)
-
-
 def test_weights_that_are_zero_are_exactly_zero():
     X, y = wide(3, 20, 200)
     for refit in (True, False):
@@ -295,30 +279,22 @@ def test_row_norms_are_those_of_the_end_of_the_steps():
     norms = np.linalg.norm(both(plain)[0] * plain.scale_[:, None], axis=1)
     assert np.allclose(plain.row_norms_, norms, rtol=1e-9)
     assert np.array_equal(plain.row_norms_, refitted.row_norms_)
-    assert plain.row_norms_.shape == (30,)  # none for the bias
 
 
-def test_as_many_features_as_are_asked_for():
+def test_the_longest_rows_are_selected():
     X, y = wide(7, 15, 60)
     whole = DSO().fit(X, y)
     order = np.argsort(-whole.row_norms_, kind="stable")
     for count in (1, 3, whole.n_live_):
-        for refit in (True, False):
-            machine = DSO(n_features=count, refit=refit).fit(X, y)
-            assert machine.n_live_ == whole.n_live_
-            assert set(np.flatnonzero(machine.support_)) == set(order[:count])
-    with pytest.warns(SelectionWarning, match=f"^n_features=60, but only {whole.n_live_} are"):
-        machine = DSO(n_features=60).fit(X, y)
-    assert machine.n_selected_ == whole.n_live_
-
-
-def test_more_than_there_are_is_no_reason_for_a_larger_p():
+        machine = DSO(n_features=count, refit=count > 1).fit(X, y)
+        assert machine.n_live_ == whole.n_live_
+        assert set(np.flatnonzero(machine.support_)) == set(order[:count])
+    with pytest.warns(SelectionWarning, match=f"^n_features=60, but only {whole.n_live_} .*larger"):
+        DSO(n_features=60).fit(X, y)
     X, y = wide(0, 8, 3)
-    with pytest.warns(SelectionWarning) as caught:
-        DSO(n_features=9, p=0.9, C=1.0).fit(X, y)
-    words = str(caught[0].message)
-    assert words.startswith("n_features=9, but only ")
-    assert ("larger p" in words) == ("only 3 are" not in words)
+    with pytest.warns(SelectionWarning, match="^n_features=9, but only 3 are alive") as caught:
+        DSO(n_features=9, C=1.0).fit(X, y)
+    assert "larger p" not in str(caught[0].message)
 
 
 def test_a_refit_is_the_machine_of_the_features_selected():
@@ -328,9 +304,9 @@ def test_a_refit_is_the_machine_of_the_features_selected():
             X, y = wide(2)
         machine = DSO(C=C, n_features=3).fit(X, y)
         Z = ((X - middle(X, y)) / machine.scale_)[:, machine.support_]
-        rows = rows_of(Z, y)
-        price = 1.0 if C is None else C
-        W, _ = literal.dso_step(rows.X, rows.signs, np.ones(4), C=2 * price, p=4.0)
+        rows = data_of(Z, y)
+        cost = 1.0 if C is None else C
+        W, _ = literal.dso_step(rows.X, rows.signs, np.ones(4), C=2 * cost, p=4.0)
         assert np.allclose(
             machine.coef_[:, machine.support_] * machine.scale_[machine.support_],
             W[:-1].T,
@@ -351,7 +327,7 @@ def test_a_smaller_p_leaves_fewer_features():
 
 
 def literal_bits(X, y):
-    rows = rows_of(X, y)
+    rows = data_of(X, y)
     return rows, Elimination(rows)
 
 
@@ -378,7 +354,7 @@ def test_half_steps_are_those_of_the_published_algorithm():
         assert np.allclose(ours.u_step(sizes), V, atol=1e-6)
 
 
-def test_where_rows_exceed_the_rank_slacks_are_projected_as_published():
+def test_where_rows_exceed_the_rank_smissing_are_projected_as_published():
     for seed in range(4):
         X, y = tall(seed, 20, 4, apart=3.0)
         rows, ours = literal_bits(X, y)
@@ -396,17 +372,17 @@ def test_where_rows_exceed_the_rank_slacks_are_projected_as_published():
 def test_half_steps_are_optimal_whatever_the_sizes(spread):
     """Non-negative least squares go round in circles where sizes differ much."""
     rng = np.random.default_rng(0)
-    ours = Elimination(rows_of(*tall(3, 40, 6, apart=30.0)))
+    ours = Elimination(data_of(*tall(3, 40, 6, apart=30.0)))
     signs, start = ours.data.signs, ours.start()
     for _ in range(3):
         sizes = np.exp(spread * rng.standard_normal(len(start)))
         W = ours.e_step(sizes, start)
         # X W = X X^+ (Y + E), hence a slack e moves the sum of squares by 2 (Y e)' X^+' W / sizes
         slopes = signs * (np.linalg.pinv(ours.data.X).T @ (W / sizes[:, None]))
-        slacks = signs * ours.E
+        smissing = signs * ours.E
         size = abs(slopes).max()
-        assert slacks.min() >= 0 and slopes.min() >= -1e-7 * size
-        assert abs(slopes[slacks > 1e-6 * slacks.max()]).max() <= 1e-6 * size
+        assert smissing.min() >= 0 and slopes.min() >= -1e-7 * size
+        assert abs(slopes[smissing > 1e-6 * smissing.max()]).max() <= 1e-6 * size
 
 
 def test_the_published_steps_lose_margins_where_rows_exceed_the_rank():
@@ -440,7 +416,7 @@ def test_the_published_steps_never_rise_and_keep_the_margins_of_few_rows():
 
 def stalled(X, y, eps, tol=1e-6):
     """Ends of the published steps at p = 1, and of one joint step from there, and of all."""
-    rows = rows_of(X, y)
+    rows = data_of(X, y)
     elimination = Elimination(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -476,7 +452,7 @@ def test_classes_that_no_plane_separates_collapse_in_the_published_steps():
     """`fit` refuses them before; the steps alone shrink to nothing."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
-    rows = rows_of(rng.standard_normal((60, 3)), y)
+    rows = data_of(rng.standard_normal((60, 3)), y)
     W = Elimination(rows).start()
     problem = Alternation(Elimination(rows), 1.0, 1e-6, 1e-4)
     first = problem.value(W)
@@ -565,66 +541,27 @@ def close(first, second, tol=1e-5):
 
 def test_two_classes_have_one_plane():
     X, y = wide(0, 12, 30, 2)
-    for C in (None, 1.0):
-        machine = DSO(C=C).fit(X, y)
-        assert machine.coef_.shape == (1, 30) and machine.intercept_.shape == (1,)
-        scores = machine.decision_function(X)
-        assert scores.shape == (12,)
-        assert np.array_equal(machine.predict(X), machine.classes_[(scores > 0).astype(int)])
-        swapped = DSO(C=C).fit(X, 1 - y)
-        assert close(swapped.coef_, -machine.coef_)
-        assert close(swapped.intercept_, -machine.intercept_)
-        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-6)
+    machine, swapped = DSO().fit(X, y), DSO().fit(X, 1 - y)
+    assert machine.coef_.shape == (1, 30) and machine.intercept_.shape == (1,)
+    assert close(swapped.coef_, -machine.coef_) and close(swapped.intercept_, -machine.intercept_)
+    assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-6)
 
 
-def test_more_classes_have_a_plane_each():
-    X, y = wide(0, 20, 30, 4)
-    names = np.array(["d", "a", "c", "b"])
-    machine, named = DSO().fit(X, y), DSO().fit(X, names[y])
-    assert machine.coef_.shape == (4, 30)
-    assert np.array_equal(machine.predict(X), machine.decision_function(X).argmax(axis=1))
-    assert np.array_equal(named.predict(X), names[machine.predict(X)])
-    order = np.argsort(names)
-    assert close(named.coef_, machine.coef_[order])
-    assert np.array_equal(named.classes_, ["a", "b", "c", "d"])
-
-
-@pytest.mark.parametrize("C", [None, 1.0])
-def test_the_order_of_rows_and_features_does_not_matter(C):
-    X, y = wide(4) if C is None else tall(4)
-    machine = DSO(C=C).fit(X, y)
+def test_hard_margins_do_not_depend_on_orders_units_and_places_of_columns():
+    X, y = wide(4)
+    machine = DSO().fit(X, y)
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
-    again = DSO(C=C).fit(X[rows], y[rows])
-    assert np.array_equal(again.coef_, machine.coef_)
-    again = DSO(C=C).fit(X[:, columns], y)
+    assert np.array_equal(DSO().fit(X[rows], y[rows]).coef_, machine.coef_)
+    again = DSO().fit(X[:, columns], y)
     assert close(again.coef_, machine.coef_[:, columns])
     assert np.isclose(again.objective_, machine.objective_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("C", [None, 1.0])
-def test_units_signs_and_places_of_columns_do_not_matter(C):
-    X, y = wide(6) if C is None else tall(6)
-    machine = DSO(C=C).fit(X, y)
-    rng = np.random.default_rng(0)
     units = rng.choice([-1, 1], X.shape[1]) * 10 ** rng.uniform(-3, 3, X.shape[1])
-    again = DSO(C=C).fit(X * units + rng.uniform(-5, 5, X.shape[1]) * abs(units), y)
+    again = DSO().fit(X * units + rng.uniform(-5, 5, X.shape[1]) * abs(units), y)
     assert close(again.coef_ * units, machine.coef_)
     assert np.isclose(again.objective_, machine.objective_, rtol=1e-6)
-    plain = DSO(C=C, scale=False).fit(X, y)
-    turned = DSO(C=C, scale=False).fit(X * np.sign(units), y)
-    assert close(turned.coef_ * np.sign(units), plain.coef_)
-
-
-def test_weights_are_repetitions():
-    X, y = tall(3, apart=0.5)
-    weights = np.random.default_rng(0).integers(0, 3, len(y))
-    again = np.repeat(np.arange(len(y)), weights)
-    weighted, repeated = DSO(C=0.3).fit(X, y, weights), DSO(C=0.3).fit(X[again], y[again])
-    assert close(weighted.coef_, repeated.coef_)
-    assert np.isclose(weighted.objective_, repeated.objective_, rtol=1e-6)
-    kept = DSO(C=0.3).fit(X[weights > 0], y[weights > 0], weights[weights > 0])
-    assert close(weighted.coef_, kept.coef_)
+    turned = DSO(scale=False).fit(X * np.sign(units), y)
+    assert close(turned.coef_ * np.sign(units), DSO(scale=False).fit(X, y).coef_)
 
 
 def test_a_hard_margin_knows_only_whether_a_row_counts():
@@ -641,7 +578,7 @@ def test_a_hard_margin_knows_only_whether_a_row_counts():
     assert few.objective_ < plain.objective_
 
 
-def test_a_large_price_is_a_hard_margin():
+def test_a_large_C_is_a_hard_margin():
     for seed in range(5):
         X, y = wide(seed)
         for p in (1, 0.5):
@@ -673,37 +610,10 @@ def test_equal_features_share_a_row():
     assert close(twice.coef_[:, :30] + twice.coef_[:, 30:], once.coef_, 1e-3)
 
 
-def test_the_blocks_of_before_do_not_change_a_fit(monkeypatch):
-    X, y = tall(8)
-    warm = DSO(C=1.0, refit=False).fit(X, y)
-    solve = JointStep.solve
-
-    def cold(self, *args):
-        return solve(JointStep(self.data), *args)
-
-    monkeypatch.setattr(JointStep, "solve", cold)
-    assert close(DSO(C=1.0, refit=False).fit(X, y).coef_, warm.coef_, 1e-7)
-
-
 # ---------------------------------------------------------------- the edge
 
 
-def test_constant_features_are_named_and_never_selected():
-    X, y = wide(1)
-    X[:, [2, 9]] = 4.0
-    with pytest.warns(SelectionWarning, match="there are 2: 2, 9"):
-        machine = DSO().fit(X, y)
-    assert not machine.coef_[:, [2, 9]].any() and not machine.row_norms_[[2, 9]].any()
-    quiet(DSO(scale=False), X, y)
-    with pytest.warns(SelectionWarning, match="never selected"):
-        machine = DSO(C=1.0).fit(np.ones((6, 2)), [0, 0, 0, 0, 1, 1])
-    assert machine.n_selected_ == 0 and (machine.predict(np.ones((2, 2))) == 0).all()
-    with warnings.catch_warnings(), pytest.raises(NotSeparableError):
-        warnings.simplefilter("ignore", SelectionWarning)
-        DSO().fit(np.ones((6, 2)), [0, 0, 0, 0, 1, 1])
-
-
-def test_a_small_price_selects_nothing():
+def test_a_small_C_selects_nothing():
     X, y = tall(0, 45)
     y[:20] = 2
     with pytest.warns(SelectionWarning, match="^C=1e-06 is too small to select a feature"):
@@ -726,7 +636,7 @@ def test_extreme_parameters_of_ordinary_data(p, C):
             assert C < 1 or machine.score(X, y) > 0.85
 
 
-def test_rows_that_no_plane_separates_at_the_largest_price():
+def test_rows_that_no_plane_separates_at_the_largest_C():
     X, y = load_digits(return_X_y=True)
     machine = quiet(DSO(C=1e6, refit=False), X, y)
     assert machine.result_.status == "converged" and machine.score(X, y) > 0.99
@@ -758,83 +668,12 @@ def test_few_rows_and_many_classes():
     assert machine.score(X, y) > 0.65
 
 
-def test_not_converging_says_what_to_do():
+def test_margins_hold_where_steps_have_not_converged():
     X, y = wide(0)
     words = r"^not converged in 1 steps: .* by \d\.\de[-+]\d+, more than tol=1e-05; raise max_iter"
     with pytest.warns(ConvergenceWarning, match=words) as caught:
         DSO(max_iter=1).fit(X, y)
-    assert len(caught) == 1 and caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    assert len(caught) == 1
+    with pytest.warns(ConvergenceWarning):
         machine = DSO(tol=0, max_iter=40, refit=False).fit(X, y)
     assert margins(machine, X, y).min() >= 1 - 1e-9 and machine.result_.status != "rose"
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"p": 0}, "^p=0"),
-        ({"p": 1.5}, "^p=1.5"),
-        ({"C": 0}, "^C=0"),
-        ({"C": 1e7}, "^C=1.*; pass a number from 0 to 1e"),
-        ({"C": "1"}, "^C='1'"),
-        ({"n_features": 0}, "^n_features=0"),
-        ({"n_features": 2.5}, "^n_features=2.5"),
-        ({"method": "both"}, "^method='both'; pass"),
-        ({"method": ["joint"]}, "^method=.*; pass"),
-        (
-            {"method": "alternating", "C": 1.0},
-            '^method="alternating" has hard margins; pass C=None',
-        ),
-        ({"refit": 1}, "^refit=1"),
-        ({"scale": None}, "^scale=None"),
-        ({"tol": -1}, "^tol=-1"),
-        ({"max_iter": 0}, "^max_iter=0"),
-        ({"progress": "yes"}, "^progress='yes'"),
-    ],
-)
-def test_parameters_are_refused_by_name(options, words):
-    with pytest.raises((ValueError, TypeError), match=words):
-        DSO(**options).fit(*wide(0))
-
-
-def test_bad_rows_are_refused():
-    X, y = wide(0)
-    with pytest.raises(ValueError, match="one class, 1; pass rows of two classes or more"):
-        DSO().fit(X, np.ones(12, dtype=int))
-    with pytest.raises(ValueError, match="NaN"):
-        DSO().fit(np.where(X > 2, np.nan, X), y)
-    with pytest.raises(ValueError, match="^class 2 has only rows of weight zero"):
-        DSO().fit(X, y, y != 2)
-    with np.errstate(over="ignore"), pytest.raises(ValueError, match="overflow"):
-        DSO(C=1.0).fit(X * 1e200, y)
-    machine = DSO().fit(X, y)
-    with pytest.raises(NotSeparableError):
-        machine.fit(np.ones((4, 30)) * [[1], [2], [1], [2]], [0, 1, 1, 0])
-    with pytest.raises(NotFittedError):
-        machine.predict(X)
-
-
-def test_copies_and_frames():
-    X, y = wide(1)
-    machine = DSO(p=0.5).fit(X, y)
-    again = pickle.loads(pickle.dumps(machine))
-    assert np.array_equal(again.decision_function(X), machine.decision_function(X))
-    assert again.result_ == machine.result_
-    assert np.array_equal(clone(machine).fit(X, y).coef_, machine.coef_)
-    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(30)])
-    named = DSO(p=0.5).fit(frame, pd.Series(y).map({0: "a", 1: "b", 2: "c"}))
-    assert np.array_equal(named.coef_, machine.coef_)
-    assert list(named.get_feature_names_out()) == [f"f{j}" for j in np.flatnonzero(named.support_)]
-    assert named.set_output(transform="pandas").transform(frame).shape == (12, named.n_selected_)
-    assert "DSO" in named.summary()
-
-
-def test_a_progress_bar_is_shown_where_it_belongs(capsys):
-    X, y = wide(1)
-    silent = DSO().fit(X, y)
-    assert capsys.readouterr() == ("", "")
-    shown = DSO(progress=True).fit(X, y)
-    out, err = capsys.readouterr()
-    assert out == "" and "DSO" in err and "6/6" in err
-    assert np.array_equal(shown.coef_, silent.coef_)
