@@ -98,30 +98,12 @@ class HingeProgram(HingeData):
         offset.
         """
         caps = C * self.sample_weight
-        unit = min(1.0, caps.max())  # of the multipliers, which the solver gets near 1
-        model = DualModel(caps / unit)
-        model.add(self.signs[None], np.zeros(1))
-        slopes = abs(self.signed @ caps) / self.costs
-        present = np.zeros(len(slopes), dtype=bool)
-        batch = np.argsort(-slopes, kind="stable")[:BATCH]
-        multipliers = caps
-        joined = []
-        status = "nothing"
-        while len(batch):
-            present[batch] = True
-            joined.extend(batch)
-            limits = np.full(len(batch), 1 / unit)
-            model.add(self.signed[batch] / self.costs[batch, None], limits)
-            status = model.run()
-            multipliers = model.columns() * unit
-            slopes = abs(self.signed @ multipliers) / self.costs
-            violated = np.flatnonzero((slopes > 1 + 1e-9) & ~present)
-            batch = violated[np.argsort(-slopes[violated], kind="stable")[:BATCH]]
-        self.counts["linear program"] += 1
-        self.counts["pivot"] += model.pivots
-        weights = np.zeros(len(slopes))
-        weights[joined] = -model.duals()[1:] / self.costs[joined]
-        return weights, self._best_bound(multipliers, caps), status
+        scaled = HingeData(self.Z / self.costs, self.signs, self.sample_weight)
+        program = WeightedProgram(scaled)
+        weights, multipliers, status = program.solve_dual(np.ones(self.n_features), caps)
+        for kind, count in program.counts.items():
+            self.counts[kind] += count
+        return weights / self.costs, self._best_bound(multipliers, caps), status
 
     def _best_bound(self, multipliers, caps):
         """Return a certain lower bound of the objective, the better of two."""
@@ -172,7 +154,14 @@ class WeightedProgram:
         """
         with np.errstate(divide="ignore"):
             costs = 1 / sizes  # infinite where there is no column
-        caps = C * self.data.sample_weight
+        weights, multipliers, status = self.solve_dual(costs, C * self.data.sample_weight)
+        return self.verify(weights, costs, C, rest, multipliers, status)
+
+    def solve_dual(self, costs, caps):
+        """Return weights, multipliers and the solver's last word, for these costs and caps.
+
+        Constraints join the program by batches, as long as some are violated.
+        """
         unit = min(1.0, caps.max())  # of the multipliers, which the solver gets near 1
         pivots = self.set_limits(caps / unit, costs / unit)
         multipliers = caps
@@ -194,7 +183,7 @@ class WeightedProgram:
         self.counts["pivot"] += self.model.pivots - pivots
         weights = np.zeros(len(costs))
         weights[self.joined] = -self.model.duals()[1:]
-        return self.verify(weights, costs, C, rest, multipliers, status)
+        return weights, multipliers, status
 
     def set_limits(self, bounds, limits):
         """Set the bounds of variables and the limits of constraints; return the pivots so far."""
