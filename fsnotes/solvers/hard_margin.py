@@ -68,7 +68,7 @@ def least_norm(Z, signs, multipliers, caps):
 
 
 def _solutions(constraints, limits, count):
-    """Yield the solver's answer, weights and offset with multipliers, and a more accurate one."""
+    """Yield the solver's answer, weights and offset with multipliers, and more accurate ones."""
     width = constraints.shape[1]
     squares = np.append(np.ones(width - 1), 0.0)
     settings = clarabel.DefaultSettings()
@@ -96,6 +96,8 @@ def _solutions(constraints, limits, count):
     duals = np.zeros(len(limits))
     duals[active] = solution[width:]
     yield solution[:width], duals
+    # Where nothing is gained by any weight, the offset alone will do.
+    yield np.append(np.zeros(width - 1), solution[width - 1]), np.zeros(len(limits))
 
 
 def _distance(x, duals, constraints, limits, count):
