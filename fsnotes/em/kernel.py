@@ -22,13 +22,14 @@ from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["SparseKernelSVM"]
 
-REAL = 1e-13  # part of the largest eigenvalue that is no rounding
+REAL = 1e-13  # part of the largest eigenvalue; smaller ones are rounding
 ZERO = 1e-9  # part of the largest weight of the refit that counts as zero
-LARGEST = 1e140  # value of a kernel
-ASYMMETRIC = 1e-8  # part of the largest value that is no rounding
-AS_GOOD, ROUNDED = 1e-7, 1e-9  # parts of a value
+LARGEST = 1e140  # value of a kernel, whose square must not overflow
+ASYMMETRIC = 1e-8  # part of the largest value by which a kernel may differ from its transpose
+AS_GOOD = 1e-7  # part of the least objective by which a refit of least norm may exceed it
+ROUNDED = 1e-9  # part of an objective that may be rounding
 GAP = 1e-6  # relative duality gap of a refit that counts as verified
-INDEFINITE = 1e-8  # part of the largest eigenvalue, below zero, that is no rounding
+INDEFINITE = 1e-8  # part of the largest eigenvalue; larger ones below zero are no rounding
 
 
 class SparseKernelSVM(BasisClassifier):
@@ -43,11 +44,11 @@ class SparseKernelSVM(BasisClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in points; above 0
-        and at most 1e6. Where it is too small for any point to pay, the machine has none, says the
-        heavier class everywhere, and a warning says what to change.
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in points; above 0
+        and at most 1e6. Where it is too small for any point to pay, the machine has none, predicts
+        the heavier class everywhere, and a warning says what to change.
     C0 : float, default=0.0
-        Price of the two-norm ``alpha' K alpha``, with K the kernel's matrix of the candidates, in
+        Cost of the two-norm ``alpha' K alpha``, with K the kernel's matrix of the candidates, in
         points; at most 1e6. Needs a positive semidefinite kernel. Printed is the two-norm at the
         price 1 and the zero-norm at the price C0, which is the same problem divided by that price;
         but there 0 would be a machine that selects nothing, and here it is the zero-norm alone.
@@ -194,27 +195,27 @@ class SparseKernelSVM(BasisClassifier):
 
     def _fit_samples(self, samples):
         self._prepare_kernel(samples)
-        data = Distinct(samples)
-        candidates = data.points[self._candidates(samples, data.group)]
-        values = self._kernel.columns(data.rows, data.rows[candidates])
+        distinct = Distinct(samples)
+        candidates = distinct.points[self._candidates(samples, distinct.group)]
+        values = self._kernel.columns(distinct.rows, distinct.rows[candidates])
         kept = first_of_equals(values.T)
         candidates, values = candidates[kept], values[:, kept]
-        self.basis_ = data.numbers[candidates]
-        rows = HingeData(values, np.where(data.positive, 1.0, -1.0), data.weights)
+        self.basis_ = distinct.numbers[candidates]
+        data = HingeData(values, np.where(distinct.positive, 1.0, -1.0), distinct.weights)
         gram = values[candidates]
         self._check_values(values, gram)
         root = root_of(gram, self.kernel) if self.C0 > 0 else None
-        run = self._run(rows, root)
+        run = self._run(data, root)
         self.n_iter_ = len(run.visited)
         end = run.visited[-1][1]
         gap = run.solver.largest_gap
         weights, refit_gap = self._refit(run, gram, end) if self.refit else (end, 0.0)
-        offset = rows.offset(weights)
+        offset = data.offset(weights)
         chosen = np.flatnonzero(weights)
-        self._warn_of_size(rows, len(chosen), len(weights))
+        self._warn_of_size(data, len(chosen), len(weights))
         order = chosen[np.argsort(self.basis_[chosen])]
         self.support_ = self.basis_[order]
-        self.support_vectors_ = data.rows[candidates[order]]
+        self.support_vectors_ = distinct.rows[candidates[order]]
         self.dual_coef_ = weights[order][None]
         self.intercept_ = np.array([offset])
         self.objective_ = self._value(run, weights)
@@ -236,20 +237,20 @@ class SparseKernelSVM(BasisClassifier):
 
     # ------------------------------------------------------------ steps
 
-    def _run(self, rows, root):
-        # a power of 1 or more is convex: stages would only drop weights that are wanted again
+    def _run(self, data, root):
+        # A power of 1 or more is convex: stages would only drop weights that are wanted again.
         staged = self.start == "large_C" and self.p < 1
-        prices = descending(self.C) if staged else [self.C]
+        Cs = descending(self.C) if staged else [self.C]
         with tqdm(
-            total=len(prices) + 1, desc="SparseKernelSVM", unit="stage", disable=not self.progress
+            total=len(Cs) + 1, desc="SparseKernelSVM", unit="stage", disable=not self.progress
         ) as bar:
-            solver = SoftMargins(rows) if root is None else TwoNormMargins(rows, root, self.C0)
-            run = KernelRun(rows, solver, partial(Combined, p=self.p), bar)
-            prices = run.begin(prices)
+            solver = SoftMargins(data) if root is None else TwoNormMargins(data, root, self.C0)
+            run = KernelRun(data, solver, partial(Combined, p=self.p), bar)
+            Cs = run.begin(Cs)
             if self.p == 2:
                 run.finish(Result.solved(solver.last.objective))
             else:
-                run.descend(prices, self.tol, self.max_iter)
+                run.descend(Cs, self.tol, self.max_iter)
             bar.update(bar.total - bar.n)
         run.warn_of_end(self.tol, self.max_iter)
         return run
@@ -324,8 +325,8 @@ class SparseKernelSVM(BasisClassifier):
             ConvergenceWarning,
         )
 
-    def _warn_of_size(self, rows, found, most):
-        if found == 0 and nothing_gains(rows):
+    def _warn_of_size(self, data, found, most):
+        if found == 0 and nothing_gains(data):
             words = (
                 "no point is selected: no weights, at any C, have smaller hinge losses than none; "
                 "pass another kernel or gamma"

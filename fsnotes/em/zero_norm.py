@@ -1,4 +1,7 @@
-"""Hierarchical Bayes EM: the zero-norm support vector machine by reweighted ridge penalties."""
+"""Hierarchical Bayes EM: the zero-norm support vector machine by reweighted ridge penalties.
+
+`ZeroNorm` is the step of the paper, (7)-(9); `ZeroNormSVM` takes it, and refits what it has met.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -24,7 +27,7 @@ from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, HingeData, balance
 from fsnotes.solvers.hinge_programs import nothing_gains
 
-__all__ = ["ZeroNormSVM"]
+__all__ = ["ZeroNorm", "ZeroNormSVM"]
 
 BELOW = (1 / 2, 1 / 4)  # times C, where the search for a support goes on
 SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal penalties search
@@ -74,9 +77,9 @@ class ZeroNormSVM(SparseClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Price of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; above
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; above
         0 and at most 1e6. Where it is too small for any feature to pay, the machine has none,
-        says the heavier class everywhere, and a warning says what to change.
+        predicts the heavier class everywhere, and a warning says what to change.
     p : float, default=0.0
         From 0 to 2, or infinite: the penalty is ``(2 / p) sum |w_i|**p``, of which ``2 sum log
         |w_i|`` is the limit up to a constant. At 2 it is one support vector machine and at
@@ -197,12 +200,12 @@ class ZeroNormSVM(SparseClassifier):
     def _fit_samples(self, samples):
         samples = samples.deduplicate()
         features = self._scale_features(samples)
-        rows = HingeData(features.apply(samples.X), samples.signs, samples.sample_weight)
-        main, runs = self._runs(rows)
+        data = HingeData(features.apply(samples.X), samples.signs, samples.sample_weight)
+        main, runs = self._runs(data)
         self.n_iter_ = main.end
-        search = SupportSearch(rows, self.C)
-        scaled = self._select(rows, search, main, runs)
-        self._set_planes(features, [scaled], [rows.offset(scaled)])
+        search = SupportSearch(data, self.C)
+        scaled = self._select(data, search, main, runs)
+        self._set_planes(features, [scaled], [data.offset(scaled)])
         self.objective_ = search.candidate(scaled).objective
         counts = Counter()
         for found in (*(run.counts for run in runs), search.counts):
@@ -334,13 +337,13 @@ class ZeroNormSVM(SparseClassifier):
         ]
 
 
-def flattest(rows, C):
-    """Weights of least ``max |w_i| + C * hinge losses``, the value and its duality gap."""
-    N, n = rows.Z.shape
-    signed = rows.Z * rows.signs[:, None]
-    # weights are t - d with d from 0 to 2 t, so that half of their bounds are the variables'
-    costs = np.concatenate([np.zeros(n), [1, 0], C * rows.sample_weight])
-    margins = np.hstack([signed, -signed.sum(axis=1)[:, None], -rows.signs[:, None], -np.eye(N)])
+def flattest(data, C):
+    """Return weights of least ``max |w_i| + C * hinge losses``, the value and its duality gap."""
+    N, n = data.Z.shape
+    signed = data.Z * data.signs[:, None]
+    # Weights are t - d with d from 0 to 2 t, so that half of their bounds are the variables'.
+    costs = np.concatenate([np.zeros(n), [1, 0], C * data.sample_weight])
+    margins = np.hstack([signed, -signed.sum(axis=1)[:, None], -data.signs[:, None], -np.eye(N)])
     widths = np.hstack([np.eye(n), np.full((n, 1), -2.0), np.zeros((n, N + 1))])
     limits = np.append(-np.ones(N), np.zeros(n))
     bounds = [(0, None)] * (n + 1) + [(None, None)] + [(0, None)] * N
@@ -348,9 +351,9 @@ def flattest(rows, C):
     if found.x is None:
         raise SubproblemError(f"the linear program was not solved: {found.message}")
     weights = found.x[n] - found.x[:n]
-    objective = abs(weights).max() + C * rows.least_hinge(weights)
-    multipliers = np.clip(-found.ineqlin.marginals[:N], 0, C * rows.sample_weight)
-    multipliers = balance(multipliers, rows.signs)
+    objective = abs(weights).max() + C * data.least_hinge(weights)
+    multipliers = np.clip(-found.ineqlin.marginals[:N], 0, C * data.sample_weight)
+    multipliers = balance(multipliers, data.signs)
     bound = multipliers.sum() / max(1.0, abs(multipliers @ signed).sum())
     gap = max(0.0, float(1 - bound / objective))
     if gap > GAP:
