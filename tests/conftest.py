@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
+from instances import BAD_DATA, GOOD, LABELS  # noqa: F401
 from scipy.optimize import linprog
 
 from fsnotes import make_instance
@@ -112,26 +112,6 @@ def pytest_terminal_summary(terminalreporter):
 
 
 # ---------------------------------------------------------------- small problems
-
-GOOD, LABELS = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [5, 2], [6, 8]]), [0, 0, 0, 1, 1, 1]
-# what `fit` is given, the error, and its words
-BAD_DATA = [
-    ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
-    ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
-    ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
-    ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
-    ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
-    ((GOOD, LABELS[:5]), ValueError, r"inconsistent numbers of samples: \[6, 5\]"),
-    ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows.*sample_weight.*5"),
-    ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
-    ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "finite"),
-    (
-        (GOOD, LABELS, [1, 1, 1, 0, 0, 0]),
-        ValueError,
-        "^class 1 has (no rows, or )?only rows of weight zero; pass positive weights",
-    ),
-    ((GOOD, LABELS, [0] * 6), ValueError, "^class 0 has .*only rows of weight zero"),
-]
 
 
 def quiet(machine, X, y, **more):

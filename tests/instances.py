@@ -1,0 +1,93 @@
+"""Small problems for tests: one generator of random ones, and data that no estimator takes."""
+
+import numpy as np
+from scipy import sparse
+
+# six rows that every estimator can be fitted to
+GOOD = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [5, 2], [6, 8]])
+LABELS = [0, 0, 0, 1, 1, 1]
+# what `fit` is given, the error, and its words
+BAD_DATA = [
+    ((GOOD, [0] * 6), ValueError, "one class, 0; pass rows of two"),
+    ((GOOD, ["a"] * 6), ValueError, "one class, 'a'; pass rows of two"),
+    ((GOOD, [0, 0, 1, 1, 2, 2]), ValueError, r"3 classes, \[0, 1, 2\].*OneVsRest"),
+    ((np.where(GOOD == 3, np.nan, GOOD), LABELS), ValueError, "NaN"),
+    ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "infinity"),
+    ((sparse.csr_array(GOOD), LABELS), TypeError, "[Ss]parse"),
+    ((GOOD[:, 0], LABELS), ValueError, "2D array"),
+    ((GOOD, LABELS[:5]), ValueError, r"inconsistent numbers of samples: \[6, 5\]"),
+    ((GOOD, [0.5, 1.5, 2.5, 0.1, 0.2, 0.3]), ValueError, "continuous"),
+    ((GOOD, np.ones((6, 2), dtype=int)), ValueError, "1d|y"),
+    ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows.*sample_weight.*5"),
+    ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative"),
+    ((GOOD, LABELS, -1), ValueError, "negative"),
+    ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "^sample_weight .*finite"),
+    ((GOOD, LABELS, [1, 1, 1, 1, 1, np.inf]), ValueError, "finite"),
+    (
+        (GOOD, LABELS, [1, 1, 1, 0, 0, 0]),
+        ValueError,
+        "^class 1 has (no rows, or )?only rows of weight zero; pass positive weights",
+    ),
+    ((GOOD, LABELS, [0] * 6), ValueError, "^class 0 has .*only rows of weight zero"),
+]
+
+
+def draw(
+    seed,
+    n_rows=None,
+    n_features=None,
+    *,
+    n_classes=2,
+    integer=False,
+    repeated=False,
+    scaled=False,
+    weighted=False,
+):
+    """Draw rows and labels of a small problem whose classes overlap.
+
+    Parameters
+    ----------
+    seed : int or Generator
+    n_rows, n_features : int, optional
+        From 2 rows a class to 25, and from 1 feature to 11, unless given. Fewer rows than features
+        make it wide.
+    n_classes : int
+    integer : bool
+        Whether values are small whole numbers, so that rows, columns and sums are often equal.
+    repeated : bool
+        Whether some rows and some columns occur twice, and others with the opposite sign.
+    scaled : bool
+        Whether columns have units and origins of very different sizes.
+    weighted : bool
+        Whether weights of rows are returned, too: whole numbers, some zero, none of which takes
+        away all rows of a class.
+
+    Returns
+    -------
+    X, y : ndarray
+    weights : ndarray
+        If asked for.
+    """
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(2 * n_classes, 26)) if n_rows is None else n_rows
+    n_features = int(rng.integers(1, 12)) if n_features is None else n_features
+    two_of_each = np.tile(np.arange(n_classes), 2)[:n_rows]
+    others = rng.integers(0, n_classes, n_rows - len(two_of_each))
+    y = rng.permutation(np.append(two_of_each, others))
+    means = rng.normal(size=(n_classes, n_features)) * rng.choice([0.2, 1, 2], n_features)
+    X = rng.normal(size=(n_rows, n_features)) * rng.uniform(0.5, 2, n_features) + means[y]
+    if integer:
+        X = np.clip(X.round(), -2, 2)
+    if repeated:
+        copies = rng.integers(0, n_rows, n_rows // 4)
+        X[rng.permutation(n_rows)[: len(copies)]] = X[copies]
+        X = np.hstack([X, X[:, : n_features // 2], -X[:, : n_features // 3]])
+    if scaled:
+        unit = 10.0 ** rng.uniform(-6, 6, X.shape[1])
+        X = (X + rng.uniform(-5, 5, X.shape[1])) * unit
+    if not weighted:
+        return X, y
+    weights = rng.integers(0, 4, n_rows).astype(float)
+    for label in range(n_classes):
+        weights[np.flatnonzero(y == label)[:2]] = 2
+    return X, y, weights
