@@ -37,9 +37,10 @@ class NormPath:
 
     def solve(self, bound):
         """The `Solution` of smallest norm at a feasible bound."""
-        if self.is_largest(bound):
+        need = kappa(bound)
+        if need >= self.largest.kappa * KAPPA_REACHED:
             return self.shortest()
-        kappas = (kappa(bound), kappa(bound))
+        kappas = (need, need)
         if self.last is None or not self.last.holds_at(kappas):
             self.last = self.problem.solve(
                 kappas, self.costs, feasible=self.largest.weights, start=self.last
@@ -184,6 +185,8 @@ def nonnegligible(weights):
 
 def add_largest_until(is_enough, weights, chosen):
     """The chosen features, with others of nonzero weight, largest first, until they are enough."""
+    if len(chosen) == np.count_nonzero(weights):
+        return chosen
     others = np.setdiff1d(np.flatnonzero(weights), chosen)
     for feature in others[np.argsort(-abs(weights[others]))]:
         if is_enough(chosen):

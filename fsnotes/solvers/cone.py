@@ -434,7 +434,8 @@ class WorkingSet:
             excess = np.where(signs == 0, abs(slopes) / self.costs - 1, 0)
             worst = excess.argmax()
             if excess[worst] <= STAYS_OUT:
-                pulls = np.append(factors[:, None] * weights, np.zeros((2, 1)), axis=1)
+                pulls = np.zeros((2, len(weights) + 1))
+                pulls[:, :-1] = factors[:, None] * weights
                 return Point(
                     self.features,
                     weights,

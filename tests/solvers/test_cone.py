@@ -245,7 +245,12 @@ def test_draws_meet_every_case(kind):
 def test_answers_are_those_of_the_statement(kind):
     for seed in range(36):
         case = draw(seed, most=0.99)
-        assert np.isclose(case.solve(kind).objective, stated(case, kind), rtol=1e-6), seed
+        expected = stated(case, kind)
+        assert np.isclose(case.solve(kind).objective, expected, rtol=1e-6), seed
+        # without Newton's method the cone solver gives the same, to the accuracy that is verified
+        by_cones = case.by_cones_alone(kind)
+        assert by_cones.counts["newton"] == 0 and by_cones.counts["cone"] >= 1
+        assert np.isclose(by_cones.objective, expected, rtol=2e-6), seed
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -379,30 +384,20 @@ def broken(rng, n, size):
     part=st.floats(0.05, 0.99),
     mixture=st.floats(0.2, 0.8),
     costly=st.booleans(),
+    swapped=st.booleans(),
+    turned=st.booleans(),
 )
-@settings(max_examples=40, deadline=None, derandomize=True)
-def test_singular_covariances(kind, seed, n, part, mixture, costly):
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_singular_covariances(kind, seed, n, part, mixture, costly, swapped, turned):
+    """Often a feature that does not vary within one class is all that is selected."""
     rng = np.random.default_rng(seed)
-    case = Instance(*broken(rng, n, n + 10), 0.0, rng if costly else None, mixture, part)
+    X, y = broken(rng, n, n + 10)
+    X[:, 2] *= -1 if turned else 1
+    y = 1 - y if swapped else y
+    case = Instance(X, y, 0.0, rng if costly else None, mixture, part)
     if kind == "penalty":
         case.kappas = case.kappas * 10 ** rng.uniform(-1, 1.5)
     proved(case, kind, case.solve(kind), singular=True)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_large_kappas_on_singular_covariances(kind):
-    """Often a feature that does not vary within one class is all that is selected."""
-    for seed in range(20, 60):
-        rng = np.random.default_rng(seed)
-        n = int(rng.integers(5, 30))
-        X, y = broken(rng, n, n + 10)
-        X[:, 2] *= [1, -1][seed % 2]
-        costs = rng if seed % 2 else None
-        label = y if seed % 3 else 1 - y
-        case = Instance(X, label, 0.0, costs, rng.uniform(0.2, 0.8), rng.uniform(0.05, 0.99))
-        if kind == "penalty":
-            case.kappas = case.kappas * 10 ** rng.uniform(-1, 1.5)
-        proved(case, kind, case.solve(kind), singular=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -608,16 +603,6 @@ def test_a_second_attempt_follows_a_failed_one(kind, monkeypatch):
     assert calls[:2] == [True, False]
     assert again.counts["cone"] == len(calls) >= 2
     proved(case, kind, again)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_without_newtons_method_cones_do(kind):
-    """The fallback gives the same answers, to the accuracy that is verified."""
-    for seed in range(24):
-        case = draw(seed)
-        solution = case.by_cones_alone(kind)
-        assert solution.counts["newton"] == 0 and solution.counts["cone"] >= 1
-        assert np.isclose(solution.objective, stated(case, kind), rtol=2e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
