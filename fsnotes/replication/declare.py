@@ -535,13 +535,13 @@ class Chapter:
             )
         for table in self.tables.values():
             for dataset, method in table.cells():
-                known("data set", dataset, self.datasets)
-                known("method", method, self.methods)
-                known("cell", f"{dataset}/{method}", [f"{d}/{m}" for d, m in self.cells()])
+                check_known("data set", dataset, self.datasets)
+                check_known("method", method, self.methods)
+                check_known("cell", f"{dataset}/{method}", [f"{d}/{m}" for d, m in self.cells()])
             for entry in table.printed:
-                known("measure", entry.measure, MEASURES)
+                check_known("measure", entry.measure, MEASURES)
         for entry in [*self.tables.values(), *self.claims]:
-            known("paper", getattr(entry, "source", None) or entry.paper, self.papers)
+            check_known("paper", getattr(entry, "source", None) or entry.paper, self.papers)
 
     def cells(self):
         """Names of all cells of work, (data set, method)."""
@@ -586,7 +586,7 @@ def _faithful(value):
     return repr(value)
 
 
-def known(kind, name, names):
+def check_known(kind, name, names):
     """Raise unless `name` is among `names`, offering those that look alike."""
     if name in names:
         return name
@@ -612,7 +612,7 @@ def get_chapter(name):
     -------
     Chapter
     """
-    known("chapter", name, chapter_names())
+    check_known("chapter", name, chapter_names())
     return importlib.import_module(f"fsnotes.replication.chapters.{name}").CHAPTER
 
 
@@ -646,5 +646,5 @@ def find(target):
     if found is None or (slash and table not in found.tables):
         declared = all_chapters()
         everything = [f"{c.name}/{t}" for c in declared.values() for t in c.tables]
-        known("chapter or table", target, [*declared, *everything])
+        check_known("chapter or table", target, [*declared, *everything])
     return found, found.tables[table] if slash else None

@@ -21,10 +21,10 @@ from fsnotes.replication.declare import (
     ExperimentError,
     Method,
     Protocol,
+    check_known,
     digest_of,
     find,
     fingerprint,
-    known,
 )
 from fsnotes.replication.store import STALE, Cell, Results, first_fold
 
@@ -321,7 +321,7 @@ def run(
     if only is not None:
         written = {"/".join(name): name for name in names}
         chosen = [name for text, name in written.items() if fnmatchcase(text, only)]
-        names = chosen or known("cell", only, written)
+        names = chosen or check_known("cell", only, written)
     kept = [name for name in names if results.has(*name) and not again]
     absent = [name for name in names if not chapter.datasets[name[0]].is_present]
     missing = [name for name in names if name not in kept and name not in absent]

@@ -69,7 +69,8 @@ def verdict(entry, estimate, *, state="", rivals=()):
     said = "; ".join(f"{place} prints {other.text}" for place, other in against)
     if any(is_within(other.text, estimate) for _, other in against):
         return Verdict("misprint", f"{said}, one of them is wrong" if agrees else said)
-    if not agrees and entry.measure == "accuracy" and (whole := restored(entry.text, estimate)):
+    whole = restore_digit(entry.text, estimate) if entry.measure == "accuracy" else []
+    if whole and not agrees:
         return Verdict("misprint", f"a digit may be missing: {' or '.join(whole)} would agree")
     return Verdict("agrees" if agrees else "differs", said)
 
@@ -92,7 +93,7 @@ def contradicts(entry, other):
     return abs(entry.value - other.value) >= units * (1 - 1e-9)
 
 
-def restored(text, estimate):
+def restore_digit(text, estimate):
     """A percentage of one digit before the point, with one more digit that makes it agree."""
     whole, _, digits = text.partition(".")
     if len(whole) != 1 or not digits:

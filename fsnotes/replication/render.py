@@ -6,7 +6,14 @@ from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 from fsnotes.replication import declare
-from fsnotes.replication.declare import MEASURES, Claim, ExperimentError, Misprint, find, known
+from fsnotes.replication.declare import (
+    MEASURES,
+    Claim,
+    ExperimentError,
+    Misprint,
+    check_known,
+    find,
+)
 from fsnotes.replication.judge import compare, verdict
 from fsnotes.replication.store import MissingResult, Results
 
@@ -89,7 +96,7 @@ class Judged(NamedTuple):
     verdict: object
 
 
-def judged(chapter, table, results):
+def judge_entries(chapter, table, results):
     """Every printed value of a table with its estimate (None without a result) and verdict."""
     rivals = {}
     for other in chapter.tables.values():
@@ -117,7 +124,7 @@ def label_of(measure):
     return MEASURES[measure][0]
 
 
-def _written(estimate, measure):
+def _format_estimate(estimate, measure):
     if estimate is None:
         return MISSING
     digits = MEASURES[measure][1]
@@ -127,11 +134,11 @@ def _written(estimate, measure):
     )
 
 
-def _small(p_value):
+def _format_p_value(p_value):
     return f"{p_value:.3f}" if p_value >= 0.0005 else "< 0.001"
 
 
-def _named(chapter, method):
+def _paper_name(chapter, method):
     """What the paper calls a method."""
     return chapter.methods[method].paper or method
 
@@ -163,13 +170,13 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
     if not table.printed:
         return _measured_table(chapter, table, Results(chapter, folder, quick), dataset, measure)
     if dataset is not None:
-        known("data set", dataset, {p.dataset: None for p in table.printed})
+        check_known("data set", dataset, {p.dataset: None for p in table.printed})
     if measure is not None:
-        known("measure", measure, {p.measure: None for p in table.printed})
+        check_known("measure", measure, {p.measure: None for p in table.printed})
     results = Results(chapter, folder, quick)
     chosen = [
         found
-        for found in judged(chapter, table, results)
+        for found in judge_entries(chapter, table, results)
         if dataset in (None, found.entry.dataset) and measure in (None, found.entry.measure)
     ]
     in_order = sorted(chosen, key=lambda found: list(chapter.datasets).index(found.entry.dataset))
@@ -185,14 +192,15 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
         header = ("", "printed", "measured", "verdict", *beside)
         rows = []
         for entry, estimate, judgement in part:
-            row = [f"{_named(chapter, entry.method)}: {label_of(entry.measure)}", entry.text]
-            row += [_written(estimate, entry.measure), judgement.word]
+            row = [f"{_paper_name(chapter, entry.method)}: {label_of(entry.measure)}", entry.text]
+            row += [_format_estimate(estimate, entry.measure), judgement.word]
             for others in beside.values():
                 found, state = None, ""
                 if entry.method in others:
                     quantity = entry.dataset, others[entry.method], entry.measure
                     found, state = _estimate(results, *quantity)
-                row.append(_written(found, entry.measure) + (f" {state}" if found else "").rstrip())
+                shown = _format_estimate(found, entry.measure)
+                row.append(f"{shown} {state}".rstrip() if found else shown)
             rows.append(tuple(row))
         label = chapter.datasets[key].label or key
         grids.append(Grid(f"{paper}: {label}", header, tuple(rows)))
@@ -202,7 +210,7 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
 def _measured_table(chapter, table, results, dataset, measure):
     """What we measure for a figure, whose numbers are not printed; one table for each data set."""
     if dataset is not None:
-        known("data set", dataset, {d: None for d, _ in table.reads})
+        check_known("data set", dataset, {d: None for d, _ in table.reads})
     grids = []
     for name, part in groupby(
         sorted(table.reads, key=lambda read: list(chapter.datasets).index(read[0])),
@@ -211,11 +219,11 @@ def _measured_table(chapter, table, results, dataset, measure):
         if dataset not in (None, name) or not chapter.datasets[name].is_present:
             continue
         methods = [method for _, method in part]
-        measures = [measure] if measure else _told_by(results, name, methods)
+        measures = [measure] if measure else _measures_of(results, name, methods)
         rows = [
             (
-                _named(chapter, m),
-                *(_written(_estimate(results, name, m, k)[0], k) for k in measures),
+                _paper_name(chapter, m),
+                *(_format_estimate(_estimate(results, name, m, k)[0], k) for k in measures),
             )
             for m in methods
         ]
@@ -232,11 +240,12 @@ def _measured_table(chapter, table, results, dataset, measure):
     return Rendered(tuple(grids), tuple(notes))
 
 
-def _told_by(results, dataset, methods):
+def _measures_of(results, dataset, methods):
     """Accuracy, and whichever count all methods that are there have."""
     cells = [results.cell(dataset, m) for m in methods if results.has(dataset, m)]
     counts = ("n_selected", "n_live", "n_kept", "n_distinct", "n_rows")
-    return ["accuracy", *(k for k in counts if cells and all(cell.tells(k) for cell in cells))]
+    shared = [k for k in counts if cells and all(cell.has_measure(k) for cell in cells)]
+    return ["accuracy", *shared]
 
 
 def _how(results):
@@ -256,7 +265,7 @@ def _notes(table, results, chosen):
             reasons.setdefault(found.verdict, []).append(found.entry)
     for judgement, entries in reasons.items():
         first = entries[0]
-        which = f"{first.dataset}, {_named(results.chapter, first.method)}, {first.text}"
+        which = f"{first.dataset}, {_paper_name(results.chapter, first.method)}, {first.text}"
         if len(entries) > 1:
             which = f"{len(entries)} numbers"
         yield f"{which}: {judgement.word}; {judgement.reason}."
@@ -293,12 +302,12 @@ def comparison_table(
     found = compare(scores, test_fraction=results.protocol.test_fraction, against=against)
     rows = tuple(
         (
-            _named(chapter, pair.second)
+            _paper_name(chapter, pair.second)
             if against
-            else f"{_named(chapter, pair.first)} less {_named(chapter, pair.second)}",
-            _written(pair.comparison, measure),
-            _small(pair.comparison.p_value),
-            _small(pair.p_adjusted),
+            else f"{_paper_name(chapter, pair.first)} less {_paper_name(chapter, pair.second)}",
+            _format_estimate(pair.comparison, measure),
+            _format_p_value(pair.comparison.p_value),
+            _format_p_value(pair.p_adjusted),
             "stale"
             if cells[pair.first].is_stale or cells[pair.second].is_stale
             else "different"
@@ -308,7 +317,7 @@ def comparison_table(
         for pair in found
     )
     label = chapter.datasets[dataset].label or dataset
-    what = f"{_named(chapter, against)}, less another method" if against else "Differences"
+    what = f"{_paper_name(chapter, against)}, less another method" if against else "Differences"
     caption = f"{what}, on {label}: {label_of(measure)}"
     header = ("", "difference", "p", "p (Holm)", "at 5 percent")
     note = f"Paired over the folds of {results.protocol}, corrected for overlapping splits."
@@ -370,7 +379,7 @@ def claims(chapter=None, *, folder=None, quick=False):
 
 
 def _of_table(chapter, table, results):
-    everything = judged(chapter, table, results)
+    everything = judge_entries(chapter, table, results)
     words = [found.verdict.word for found in everything]
     counts = {word: words.count(word) for word in dict.fromkeys(words)}
     shown = ", ".join(f"{word} {count}" for word, count in counts.items())
@@ -381,7 +390,7 @@ def _of_table(chapter, table, results):
     yield Judgement(paper, table.place, f"{table.title}: {shown}", word, topic)
     for entry, _, judgement in everything:
         if judgement.word in ("misprint", "impossible"):
-            name = _named(chapter, entry.method)
+            name = _paper_name(chapter, entry.method)
             text = f"{entry.dataset}, {name}, {label_of(entry.measure)}: {entry.text} is printed; "
             yield Judgement(paper, table.place, text + judgement.reason, judgement.word, topic)
 
@@ -429,7 +438,7 @@ def verdict_table(*, paper=None, folder=None, quick=False):
     """
     names = {k: name for c in declare.all_chapters().values() for k, name in c.papers.items()}
     if paper is not None:
-        known("paper", paper, names)
+        check_known("paper", paper, names)
     grids = []
     everything = claims(folder=folder, quick=quick)
     for name in dict.fromkeys(found.paper for found in everything):

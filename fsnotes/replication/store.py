@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fsnotes.metrics import Estimate, score_interval, stability
-from fsnotes.replication.declare import MEASURES, ExperimentError, find, fingerprint, known
+from fsnotes.replication.declare import MEASURES, ExperimentError, check_known, find, fingerprint
 
 PACKAGED_RESULTS = Path(__file__).parent / "results"
 QUICK_REPEATS = 1
@@ -118,7 +118,7 @@ class Cell:
         """Hash of what the first fold predicted and selected."""
         return first_fold(self.confusion[0], None if self.masks is None else self.masks[0])
 
-    def tells(self, measure):
+    def has_measure(self, measure):
         """Whether the folds have such a number."""
         return self.masks is not None if measure == "n_selected" else measure in self.facts
 
@@ -136,7 +136,7 @@ class Cell:
             raise ExperimentError(
                 "stability has no value in a single fold; ask for another measure"
             )
-        if known("measure", measure, MEASURES) not in self.facts:
+        if check_known("measure", measure, MEASURES) not in self.facts:
             raise ExperimentError(
                 f"{'/'.join(self.name)} has no {measure}; its machine tells "
                 f"{', '.join(self.facts) or 'nothing of the kind'}"
@@ -427,8 +427,8 @@ class Results:
         ------
         MissingResult
         """
-        known("data set", dataset, self.chapter.datasets)
-        known("method", method, self.chapter.methods)
+        check_known("data set", dataset, self.chapter.datasets)
+        check_known("method", method, self.chapter.methods)
         name = dataset, method
         if name in self._cells:
             cell = self._cells[name]

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
+import fsnbook  # noqa: E402
 from page_keys import PageKeys, code_cells  # noqa: E402
 
 MODULE = '''"""Said by the module."""
@@ -255,6 +257,17 @@ def test_an_edit_during_the_build_is_not_lost(project):
     assert "<p>Written meanwhile.</p>" not in html
     html, _, read = build(project)
     assert "<p>Written meanwhile.</p>" in html and read == ["book/page"]
+
+
+def test_claims_lead_to_the_passages_that_bear_their_topics():
+    labels = {"claims-em-times": ("book/em", "claims-em-times")}
+    app = SimpleNamespace(
+        env=SimpleNamespace(get_domain=lambda name: SimpleNamespace(anonlabels=labels)),
+        builder=SimpleNamespace(get_relative_uri=lambda page, target: f"{target[5:]}.html"),
+    )
+    context = {"body": '<a data-topic="em-times">3.2</a> <a data-topic="em-lost">4</a>'}
+    fsnbook.link_topics(app, "book/verdicts", "page.html", context, None)
+    assert context["body"] == '<a href="em.html#claims-em-times">3.2</a> <a>4</a>'
 
 
 def test_scripts_are_loaded_once_and_none_asks_a_server(project):

@@ -72,7 +72,7 @@ RANKED = "fsnotes.replication.estimators.l2p.RankedLinearSVM"
 
 POWERS = [0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
 COSTS = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]
-PRICES = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0]  # of the machines that rank
+RANKING_COSTS = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0]  # of the machines that rank
 DSO_GRID = {"p": POWERS, "C": COSTS}
 FINE_COSTS = [float(f"{C:.3g}") for C in np.geomspace(1e-4, 100, 42)]
 FIXED_COST = 0.1  # in Figure 1, for every p
@@ -96,8 +96,8 @@ SELECTORS = {
     ),
     "relieff": Selector("ReliefF", "relieff", {"n_neighbors": [1, 3, 5, 10, 15, 20], "C": COSTS}),
     # the smallest C is left out, for equal effort
-    "l1svm": Selector("L1-SVM", "l1svm", {"price": PRICES, "C": COSTS[1:]}),
-    "rfs": Selector("RFS", "rfs", {"lam": PRICES[::-1], "C": COSTS[1:]}),
+    "l1svm": Selector("L1-SVM", "l1svm", {"price": RANKING_COSTS, "C": COSTS[1:]}),
+    "rfs": Selector("RFS", "rfs", {"lam": RANKING_COSTS[::-1], "C": COSTS[1:]}),
     "dso": Selector("DSO-FS", "dso", DSO_GRID),
     "alternating": Selector(
         "DSO-FS, alternating", "dso", DSO_GRID, {"method": "alternating"}, {"max_iter": STEPS}

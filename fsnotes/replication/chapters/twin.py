@@ -36,7 +36,7 @@ REAL_KERNEL = ("sonar", "ionosphere")
 KERNEL_DATA = (*REAL_KERNEL, *CROSS)
 REDUCED = (
     "its data sets and protocol are not in the text at hand; one value of lambda, 1/2, and the "
-    "same prices for both planes"
+    "same costs for both planes"
 )
 
 
@@ -53,7 +53,7 @@ WIDTHS = [0.03, 0.1, 0.3]  # gamma, in units of selection
 # relative, the sparsest first
 SELECTING = {"sigma": [0.03, 0.01, 0.003], "c_fit": [0.1, 1.0, 3.0, 10.0], "c_hinge": [1.0]}
 KERNEL_SELECTING = {"sigma": [0.03, 0.003], "c_fit": [1.0, 10.0], "c_hinge": [1.0], "gamma": WIDTHS}
-# those that select nothing have the prices of those that do, and more
+# those that select nothing have the costs of those that do, and more
 TUNED = {"c_fit": [0.1, 1.0, 3.0, 10.0], "c_hinge": [0.1, 0.3, 1.0]}
 KERNEL_TUNED = {"c_fit": [1.0, 10.0], "c_hinge": [0.1, 1.0], "gamma": WIDTHS}
 SHARES = [0.1, 0.25, 0.5, 1.0]
