@@ -2,7 +2,8 @@
 
 A page is executed again when its key changes. The key covers the code of every module of the
 package that the page imports, directly or through other modules, the data files beside these
-modules, and `requirements.txt`. Comments, docstrings and layout of modules do not count.
+modules, and `requirements.txt`. Comments, docstrings and layout of modules do not count, except
+the docstrings in declarations of tables: they are the rules of claims, which pages print.
 """
 
 import ast
@@ -32,7 +33,10 @@ class PageKeys:
         self.root = root
         self.folder = root / PACKAGE
         self.modules = {self._dotted(path): path for path in self.folder.rglob("*.py")}
-        self.trees = {name: syntax(path) for name, path in self.modules.items()}
+        self.trees = {
+            name: ast.parse(path.read_bytes()) if name.startswith(CHAPTERS) else syntax(path)
+            for name, path in self.modules.items()
+        }
         self.homes = homes_of(self.trees[PACKAGE])
         self.files = sorted(
             path

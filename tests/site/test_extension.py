@@ -259,6 +259,14 @@ def test_an_edit_during_the_build_is_not_lost(project):
     assert "<p>Written meanwhile.</p>" in html and read == ["book/page"]
 
 
+def test_rules_of_claims_are_printed_on_pages(project):
+    code = "import fsnotes.replication as r\nr.claims('em')"
+    before = key(project, code)
+    declaration = project / "fsnotes" / "replication" / "chapters" / "em.py"
+    declaration.write_text('"""The rule in other words."""\n' + declaration.read_text())
+    assert key(project, code) != before
+
+
 def test_claims_lead_to_the_passages_that_bear_their_topics():
     labels = {"claims-em-times": ("book/em", "claims-em-times")}
     app = SimpleNamespace(
