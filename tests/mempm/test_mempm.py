@@ -1,15 +1,13 @@
 """Unequal bounds: the frontier, its certified best point, and few features for every pair."""
 
-import functools
 import pickle
 import re
 import warnings
-from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
-import pandas as pd
 import pytest
+from definitions import bounds_of, known_of, pooled_deviation, promised, quiet, training_accuracies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
@@ -53,50 +51,6 @@ MACHINES = {
     "bisection": FSMEMPM(criterion="bound", grid=2, search="bisection"),
     "bisection-raw": FSMEMPM(criterion="bound", grid=2, search="bisection", refit=False),
 }
-
-
-def quiet(machine, X, y, **more):
-    """Fit where warnings of constant columns and of bounds that say nothing are known."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SelectionWarning)
-        warnings.simplefilter("ignore", TrivialBoundWarning)
-        return machine.fit(X, y, **more)
-
-
-def deviation(X, y):
-    """Pooled within-class standard deviation."""
-    total = sum(((X[y == c] - X[y == c].mean(axis=0)) ** 2).sum(axis=0) for c in np.unique(y))
-    return np.sqrt(total / len(y))
-
-
-def known_of(X, y, scale=True, ridge=0.0):
-    """What a literal statement takes: means and covariances of the higher label, then the lower."""
-    Z = X / deviation(X, y) if scale else X
-    rows = [Z[y == c] for c in np.unique(y)[::-1]]
-    covariances = [np.cov(r.T, ddof=0).reshape(2 * X.shape[1:]) for r in rows]
-    return *(r.mean(axis=0) for r in rows), *(S + ridge * np.eye(X.shape[1]) for S in covariances)
-
-
-def bounds_of(machine, X, y):
-    """Bounds of both classes in the caller's units, from rows, labels and coefficients alone."""
-    w, b = machine.coef_[0], machine.intercept_[0]
-    unit = np.where((s := deviation(X, y)) > 0, s, abs(np.ptp(X, axis=0)))
-    extra = machine.ridge * ((w * unit if machine.scale else w) ** 2).sum()
-    return promised(X, y, w, b, extra)
-
-
-def promised(X, y, w, b, extra=0.0):
-    """Bounds in the order of the classes, by Chebyshev and Cantelli."""
-    found = []
-    for label, sign in zip(np.unique(y), (-1, 1), strict=True):
-        scores = X[y == label] @ w + b
-        margin = sign * scores.mean()
-        found.append(0.0 if margin <= 0 else margin**2 / (margin**2 + scores.var() + extra))
-    return np.array(found)
-
-
-def training_accuracies(machine, X, y):
-    return np.array([np.mean(machine.predict(X[y == c]) == c) for c in machine.classes_])
 
 
 def reach(kappas, gap, S1, S2):
@@ -171,22 +125,6 @@ def curve_of(X, y, **more):
 # what a fit promises
 
 
-@pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("which", MACHINES)
-def test_training_accuracy_is_never_below_the_bound(which, name):
-    X, y = load(name, return_X_y=True)
-    for scale in (True, False):
-        for ridge in (0.0, 0.2):
-            machine = quiet(clone(MACHINES[which]).set_params(scale=scale, ridge=ridge), X, y)
-            bounds = machine.worst_case_accuracy_
-            assert (training_accuracies(machine, X, y) >= bounds - 1e-12).all()
-            assert np.allclose(bounds, bounds_of(machine, X, y), rtol=1e-7, atol=1e-9)
-            assert machine.delta_ == bounds.min() <= machine.largest_delta_ + 1e-9
-            assert machine.coef_.any() and machine.support_.sum() == machine.n_selected_
-            if isinstance(machine, FSMEMPM):
-                assert (bounds >= machine.bounds_ - 1e-9).all()
-
-
 def test_bounds_come_in_the_order_of_the_classes():
     X, y = load("wdbc", return_X_y=True)
     words = np.where(y == 1, "well", "a lump")
@@ -217,7 +155,7 @@ def test_machines_of_the_frontier_promise_its_accuracies(scale, ridge):
         mixtures = np.array([0, 1e-4, 0.1, 0.5, 0.8, 1 - 1e-4, 1])
         rows = curve.accuracies(mixtures)
         assert rows.shape == (7, 2)
-        unit = deviation(X, y) if scale else 1.0
+        unit = pooled_deviation(X, y) if scale else 1.0
         for mixture, row in zip(mixtures, rows, strict=True):
             w, b = curve.machine(mixture)
             assert w.shape == (X.shape[1],) and isinstance(b, float)
@@ -280,19 +218,6 @@ def test_points_of_the_other_end_and_of_separating_directions():
         assert (promised(X, y, w, b) > 1 - 1e-12).all()
 
 
-@pytest.mark.parametrize("n_points", [0, 2.5, "3", True])
-def test_points_take_a_count(n_points):
-    curve = curve_of(*make_instance(0))
-    with pytest.raises((ValueError, TypeError), match="n_points="):
-        curve.points(n_points)
-
-
-@pytest.mark.parametrize("mixture", [-0.1, 1.1, np.nan, "x"])
-def test_machines_take_a_mixture(mixture):
-    with pytest.raises((ValueError, TypeError), match="mixture=.*from 0 to 1"):
-        curve_of(*make_instance(0)).machine(mixture)
-
-
 @pytest.mark.parametrize("bad", [-0.1, 1.2, np.nan, [0.3, -0.1], "x", None])
 def test_the_frontier_takes_numbers_in_range(bad):
     curve = curve_of(*make_instance(0))
@@ -309,6 +234,11 @@ def test_the_frontier_takes_numbers_in_range(bad):
         with pytest.raises(error, match=re.escape(f"kappa1={bad!r}; pass numbers from 0 to inf")):
             curve.kappa2_max(bad)
     assert curve.kappa2_max(np.inf) == -np.inf and np.isnan(curve.beta_max(1))
+    with pytest.raises((ValueError, TypeError), match="mixture=.*from 0 to 1"):
+        curve.machine(bad)
+    for n_points in (0, 2.5, "3", True):
+        with pytest.raises((ValueError, TypeError), match="n_points="):
+            curve.points(n_points)
 
 
 def test_frontier_takes_moments_of_two_classes():
@@ -607,21 +537,6 @@ def test_the_other_label_turns_everything_round(which):
         assert np.allclose(back.coef_, -there.coef_, **close)
         assert np.allclose(back.intercept_, -there.intercept_, **close)
         assert np.allclose(back.worst_case_accuracy_, there.worst_case_accuracy_[::-1], rtol=1e-6)
-
-
-@pytest.mark.parametrize("which", MACHINES)
-def test_units_and_order_do_not_matter(which):
-    for seed in range(4):
-        X, y = make_instance(seed)
-        rng = np.random.default_rng(seed)
-        machine = quiet(clone(MACHINES[which]), X, y)
-        order, unit = rng.permutation(X.shape[1]), 10 ** rng.uniform(-2, 2, X.shape[1])
-        moved = quiet(
-            clone(MACHINES[which]), ((X + rng.normal(size=len(unit))) * unit)[:, order], y
-        )
-        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-9)
-        close = dict(rtol=1e-4, atol=1e-5 * abs(machine.coef_).max())
-        assert np.allclose(moved.coef_[0] * unit[order], machine.coef_[0][order], **close)
 
 
 # FSMEMPM: every pair
@@ -929,7 +844,7 @@ def test_bounds_on_the_frontier_and_just_inside():
                             machine.coef_[0] / machine.coef_[0, 0], w / w[0], rtol=1e-4, atol=1e-8
                         )
                         # the shortest length at which both margins are 1
-                        scale = deviation(X, y)
+                        scale = pooled_deviation(X, y)
                         share = min(-w @ X[y == 0].mean(axis=0) - curve.machine(mixture)[1], 1)
                         length = 1 / min(share, 1 - share)
                         assert np.isclose(
@@ -1099,140 +1014,6 @@ def test_refit_is_the_largest_beta_for_the_alpha_chosen(name):
             assert np.isclose(at_alpha, 1, rtol=1e-7)
 
 
-# bad input
-
-GOOD = np.array([[0.0, 1], [1, 0], [2, 2], [3, 5], [4, 3], [6, 4]])
-LABELS = [0, 0, 0, 1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("machine", "error", "message"),
-    [
-        (MEMPM(theta=-0.1), ValueError, "theta=-0.1; pass a number from 0 to 1"),
-        (MEMPM(theta=1.1), ValueError, "theta=1.1; pass a number from 0 to 1"),
-        (MEMPM(theta=np.nan), ValueError, "theta=nan"),
-        (MEMPM(theta="half"), TypeError, "theta='half' is str; pass a number"),
-        (MEMPM(theta=True), TypeError, "theta=True is bool"),
-        (MEMPM(ridge=-1), ValueError, "ridge=-1; pass a number from 0"),
-        (MEMPM(scale=1), TypeError, "scale=1; pass True or False"),
-        (FSMEMPM(theta=2), ValueError, "theta=2; pass a number from 0 to 1"),
-        (FSMEMPM(theta=None), TypeError, "theta=None is NoneType"),
-        (FSMEMPM(criterion="size"), ValueError, "criterion='size'; pass \"bound\", \"ratio\", "),
-        (FSMEMPM(criterion=None), ValueError, "criterion=None; pass"),
-        (FSMEMPM(criterion=["ratio"]), ValueError, "criterion=['ratio']; pass"),
-        (FSMEMPM(grid=0), ValueError, "grid=0; pass a number from 1"),
-        (FSMEMPM(grid=2.5), ValueError, "grid=2.5; pass a whole number"),
-        (FSMEMPM(grid=True), TypeError, "grid=True is bool"),
-        (FSMEMPM(grid="10"), TypeError, "grid='10' is str"),
-        (FSMEMPM(equal_bounds=1), TypeError, "equal_bounds=1; pass True or False"),
-        (FSMEMPM(refit=None), TypeError, "refit=None; pass True or False"),
-        (FSMEMPM(search="golden"), ValueError, "search='golden'; pass \"grid\" or \"bisection\""),
-        (FSMEMPM(search=None), ValueError, "search=None; pass"),
-        (FSMEMPM(bounds=0.5), ValueError, "bounds=0.5; pass a pair of numbers, in the order of"),
-        (FSMEMPM(bounds=(0.5,)), ValueError, "bounds=(0.5,); pass a pair of numbers"),
-        (FSMEMPM(bounds="ab"), ValueError, "bounds='ab'; pass a pair of numbers"),
-        (FSMEMPM(bounds=(-0.1, 0.2)), ValueError, "bounds=-0.1; pass a number from 0 to 1"),
-        (FSMEMPM(bounds=(0.1, 1.2)), ValueError, "bounds=1.2; pass a number from 0 to 1"),
-        (FSMEMPM(bounds=(0.1, np.nan)), ValueError, "bounds=nan"),
-        (FSMEMPM(bounds=("a", 0.1)), TypeError, "bounds='a' is str"),
-        (FSMEMPM(bounds=(0.1, 1)), ValueError, "bounds=(0.1, 1); a bound of 1 cannot be promised"),
-        (FSMEMPM(bounds=(1.0, 0)), ValueError, "a bound of 1 cannot be promised"),
-        (FSMEMPM(bounds=(0.1, 0.2), equal_bounds=True), ValueError, "differ; pass equal_bounds"),
-        (FSMEMPM(ridge="x"), TypeError, "ridge='x' is str"),
-        (FSMEMPM(scale=None), TypeError, "scale=None; pass True or False"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_parameters_out_of_range_are_refused_in_words(machine, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        machine.fit(GOOD, LABELS)
-    with pytest.raises(error, match=re.escape(message)):
-        machine.fit_moments(ClassMoments.from_data(GOOD, LABELS))
-    assert not hasattr(machine, "classes_")
-
-
-def test_parameters_at_the_ends_are_taken():
-    X, y = load("pima", return_X_y=True)
-    for machine in (
-        FSMEMPM(theta=0, grid=1),
-        FSMEMPM(theta=1, grid=np.int64(3)),
-        FSMEMPM(bounds=(0, 0), equal_bounds=True),
-        FSMEMPM(bounds=[0.1, np.float32(0.2)], refit=np.bool_(False)),
-        FSMEMPM(bounds=np.array([0.3, 0.1])),
-        FSMEMPM(grid=1, equal_bounds=True),
-    ):
-        assert machine.fit(X, y).n_selected_ >= 1
-
-
-# data that come in other ways
-
-
-@pytest.mark.parametrize("which", MACHINES)
-def test_a_weight_is_a_number_of_rows(which):
-    rng = np.random.default_rng(1)
-    for seed in range(3):
-        X, y = make_instance(seed)
-        weights = rng.integers(0, 4, len(y))
-        weighted = quiet(clone(MACHINES[which]), X, y, sample_weight=weights)
-        again = np.repeat(X, weights, axis=0), np.repeat(y, weights)
-        repeated = quiet(clone(MACHINES[which]), *again)
-        plain = quiet(clone(MACHINES[which]), X, y)
-        assert np.isclose(weighted.objective_, repeated.objective_, rtol=1e-9)
-        assert np.allclose(weighted.worst_case_accuracy_, repeated.worst_case_accuracy_, rtol=1e-6)
-        close = dict(rtol=1e-4, atol=1e-4 * abs(plain.coef_).max())
-        assert np.allclose(weighted.coef_, repeated.coef_, **close)
-        assert not np.allclose(weighted.coef_, plain.coef_, **close)
-
-
-@pytest.mark.parametrize("which", MACHINES)
-def test_moments_in_blocks_give_the_machine_of_the_data(which):
-    X, y = load("wdbc", return_X_y=True)
-    moments = ClassMoments()
-    for start in range(0, len(y), 50):
-        moments.partial_fit(X[start : start + 50], y[start : start + 50], classes=[0, 1])
-    whole = clone(MACHINES[which]).fit(X, y)
-    parts = clone(MACHINES[which]).fit_moments(moments)
-    assert parts.objective_ == pytest.approx(whole.objective_, rel=1e-9)
-    assert np.array_equal(parts.support_, whole.support_)
-    assert np.allclose(parts.coef_, whole.coef_, rtol=1e-5, atol=1e-6 * abs(whole.coef_).max())
-    assert np.array_equal(parts.predict(X), whole.predict(X))
-
-
-@pytest.mark.parametrize("which", MACHINES)
-def test_copies_are_equal(which):
-    X, y = load("wdbc", return_X_y=True)
-    machine = clone(MACHINES[which]).fit(X, y)
-    thawed = pickle.loads(pickle.dumps(machine))
-    assert np.array_equal(thawed.decision_function(X), machine.decision_function(X))
-    assert thawed.result_ == machine.result_
-    mixtures = np.linspace(0, 1, 7)
-    assert np.array_equal(
-        thawed.frontier_.accuracies(mixtures), machine.frontier_.accuracies(mixtures)
-    )
-    assert np.array_equal(thawed.frontier_.machine(0.3)[0], machine.frontier_.machine(0.3)[0])
-    if isinstance(machine, FSMEMPM):
-        for name in ("alphas", "betas", "norms", "supports"):
-            assert np.array_equal(getattr(thawed.trace_, name), getattr(machine.trace_, name))
-        assert replace(machine.trace_).best() == thawed.trace_.best()
-    assert np.array_equal(clone(machine).fit(X, y).coef_, machine.coef_)
-
-
-def test_frames_give_names():
-    X, y = load("pima", return_X_y=True, as_frame=True)
-    X = X.set_axis([f"the {name}" for name in X.columns], axis=1)
-    for machine in (MEMPM(), FSMEMPM(criterion="bound"), FSMEMPM(bounds=(0.2, 0.2))):
-        machine.fit(X, y)
-        names = list(X.columns[machine.support_])
-        assert machine.get_feature_names_out().tolist() == names
-        assert list(machine.set_output(transform="pandas").transform(X).columns) == names
-        lines = machine.summary().splitlines()
-        assert lines[0] == f"{type(machine).__name__}: {machine.n_selected_} of 8 features"
-        for bound in machine.worst_case_accuracy_:
-            assert f"{bound:.4f}" in lines[1]
-        assert all(any(name in line for line in lines) for name in names)
-    assert isinstance(machine.trace_.n_selected, np.ndarray) and isinstance(X, pd.DataFrame)
-
-
 def test_a_class_of_equal_samples():
     X, y = load("pima", return_X_y=True)
     for label in (0, 1):
@@ -1256,7 +1037,7 @@ def quietly_one(model, X, y):
 def test_one_feature_alone():
     X = np.array([[0.0], [1], [2], [4], [6], [9]])
     gap, s1, s2 = 19 / 3 - 1, np.sqrt(38 / 9), np.sqrt(2 / 3)
-    y = np.array(LABELS)
+    y = np.array([0, 0, 0, 1, 1, 1])
     curve = curve_of(X, y)
     for alpha in (0, 0.2, 0.7, 0.85):
         # in one dimension kappa1 s1 + kappa2 s2 = d
@@ -1274,15 +1055,6 @@ def test_one_feature_alone():
         unit = np.sqrt((3 * 38 / 9 + 3 * 2 / 3) / 6)
         assert np.isclose(norm, unit * min(fits), rtol=1e-7)
     assert (trace.n_selected == 1).all()
-
-
-def test_without_a_fit_the_search_remembers_nothing():
-    X, y = make_instance(0)
-    machine = FSMEMPM().fit(X, y)
-    with pytest.raises(InfeasibleBoundError):
-        machine.set_params(bounds=(0.999, 0.999)).fit(X, y)
-    assert not hasattr(machine, "trace_") and not hasattr(machine, "coef_")
-    assert functools.reduce(lambda n, name: n + name.endswith("_"), vars(machine), 0) >= 0
 
 
 @pytest.mark.parametrize("seed", range(12))
