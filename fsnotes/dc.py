@@ -362,8 +362,7 @@ class KernelMPM(KernelClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.ridge is not None:
-            check_real("ridge", self.ridge, 0)
+        check_real("ridge", self.ridge, 0, optional=True)
 
     def _fit_samples(self, samples):
         points = self._prepare_kernel(samples)

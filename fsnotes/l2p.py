@@ -377,8 +377,7 @@ class DSO(JointClassifier):
 
     def _check_parameters(self):
         check_real("p", self.p, 0, open_at=0, most=1)
-        if self.C is not None:
-            check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
+        check_real("C", self.C, 0, open_at=0, most=LARGEST_C, optional=True)
         check_one_of("method", self.method, ("joint", "alternating"))
         if self.method == "alternating" and self.C is not None:
             raise ValueError(

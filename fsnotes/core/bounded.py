@@ -114,8 +114,7 @@ class BoundedClassifier(MomentClassifier):
         check_bool("refit", self.refit)
         if self.prune and not self.refit:
             raise ValueError("prune=True refits at every step; pass refit=True with it")
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
+        check_count("n_features", self.n_features, optional=True)
 
     def _solve(self, problem):
         pair = problem.pair

@@ -125,8 +125,7 @@ def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, tim
     check_real("ridge", ridge, 0)
     check_bool("scale", scale)
     check_bound(retain, delta)
-    if time_limit is not None:
-        check_real("time_limit", time_limit, 0)
+    check_real("time_limit", time_limit, 0, optional=True)
     check_two_classes(moments)
     problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale)
     largest = largest_bound(minimax(problem.pair).kappa)

@@ -28,10 +28,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
        which sets ``scale_`` and returns a `FeatureScaling`: the features that vary in their units,
        and the way back to coefficients in the caller's.
 
-    A subclass writes the first and the last. Who knows only means and covariances, a
-    `MomentClassifier`, writes ``_solve(problem)`` instead of the last, and who selects training
-    points, a `KernelClassifier`, begins it with ``_prepare_kernel(samples)``. Nobody but the
-    estimator itself writes its attributes: what solves a problem returns a solution.
+    A subclass writes the first and the last. A `MomentClassifier`, which knows only means and
+    covariances, writes ``_solve(problem)`` instead of the last; a `KernelClassifier`, which selects
+    training points, begins the last with ``_prepare_kernel(samples)``. Nobody but the estimator
+    itself writes its attributes: what solves a problem returns a solution.
 
     Two classes are allowed, or any number where ``many_classes`` is set.
     """

@@ -68,8 +68,7 @@ class JointClassifier(SparseClassifier):
     many_classes = True
 
     def _check_parameters(self):
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
+        check_count("n_features", self.n_features, optional=True)
         check_bool("refit", self.refit)
         check_bool("scale", self.scale)
         check_real("tol", self.tol, 0)

@@ -20,8 +20,7 @@ def check_kernel(kernel, gamma, *, optional=False):
     if not (callable(kernel) or kernel in KERNELS or (optional and kernel is None)):
         allowed = ", ".join(["None"] * optional + [f'"{name}"' for name in KERNELS])
         raise ValueError(f"kernel={kernel!r}; pass {allowed} or a function of two rows")
-    if gamma is not None:
-        check_real("gamma", gamma, 0, open_at=0)
+    check_real("gamma", gamma, 0, open_at=0, optional=True)
 
 
 @dataclass(frozen=True)

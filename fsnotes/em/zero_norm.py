@@ -189,8 +189,7 @@ class ZeroNormSVM(SparseClassifier):
         check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
         if not (isinstance(self.p, float) and np.isposinf(self.p)):
             check_real("p", self.p, 0, most=2)
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
+        check_count("n_features", self.n_features, optional=True)
         check_one_of("start", self.start, ("large_C", "identity"))
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)

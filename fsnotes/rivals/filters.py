@@ -211,11 +211,9 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     >>> SelectKBest(mrmr, k=3).fit(X, y).get_support(indices=True).tolist()
     [22, 24, 27]
     """
-    if n_features is not None:
-        check_count("n_features", n_features)
+    check_count("n_features", n_features, optional=True)
     check_one_of("criterion", criterion, ("difference", "quotient"))
-    if spread is not None:
-        check_real("spread", spread, 0)
+    check_real("spread", spread, 0, optional=True)
     X, class_index = _validate(X, y)
     n = X.shape[1]
     wanted = n if n_features is None else int(n_features)

@@ -6,7 +6,7 @@ from fsnotes.core.bounds import delta, kappa, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import MomentClassifier, feasible_bound, largest_bound
 from fsnotes.core.tolerances import KAPPA_REACHED
-from fsnotes.core.validation import check_bound, check_count
+from fsnotes.core.validation import check_bound, check_count, check_one_of
 from fsnotes.errors import SelectionWarning, warn
 
 __all__ = ["GreedyMPM"]
@@ -95,11 +95,9 @@ class GreedyMPM(MomentClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.direction not in ("forward", "backward"):
-            raise ValueError(f'direction={self.direction!r}; pass "forward" or "backward"')
+        check_one_of("direction", self.direction, ("forward", "backward"))
         check_bound(self.retain, self.delta)
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
+        check_count("n_features", self.n_features, optional=True)
 
     def _solve(self, problem):
         pair = problem.pair

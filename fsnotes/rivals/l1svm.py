@@ -101,8 +101,7 @@ class L1SVM(SparseClassifier):
 
     def _check_parameters(self):
         check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
+        check_count("n_features", self.n_features, optional=True)
         check_bool("refit", self.refit)
         check_bool("scale", self.scale)
 

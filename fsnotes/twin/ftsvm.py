@@ -191,8 +191,7 @@ class FTSVM(TwinClassifier):
             check_one_of(name, getattr(self, name), allowed)
         check_bool("exact", self.exact)
         check_real("time_limit", self.time_limit, 0, open_at=0)
-        if self.n_features is not None:
-            check_count("n_features", self.n_features)
+        check_count("n_features", self.n_features, optional=True)
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)
