@@ -27,8 +27,7 @@ GAP = 1e-6  # relative duality gap up to which a plane counts as verified
 NEGLIGIBLE = 1e-6  # part of the largest weight up to which a weight counts as zero
 LOST = 1e-9  # part of a value by which it may rise where weights are dropped
 VIOLATED = 1e-9  # part of its limit by which a constraint has to be violated to join the program
-BATCH = 50  # weights that join the linear program at a time
-WIDE = 2  # times as many weights as samples, from which they join in batches
+BATCH = 64  # weights that join the linear program at a time: all of them in most data
 # Options with which HiGHS begins again where its answer proves nothing. Of 160 such answers in
 # 8,100 random programs, most of them badly scaled, the primal simplex method repairs 39 and scaling
 # 17; the rest are refused. To begin again with the usual options repairs none.
@@ -101,8 +100,9 @@ class PlaneProgram:
     A cost is infinite where a weight has to be zero. The dual has a variable for each sample and a
     constraint for each weight: maximise the sum of beta for ``|F'alpha + H'beta| <= costs``, ``sum
     alpha + sum beta = 0``, ``|alpha| <= fit`` and ``0 <= beta <= hinge``. An infinite cost frees a
-    constraint and leaves the others as they are, so that each solution starts from the last. A
-    pivot takes O(m k) for m samples and the k weights that have joined.
+    constraint and leaves the others as they are, so that each solution starts from the last.
+    Constraints join the program when they are violated. A pivot takes O(m k) for m samples and the
+    k weights that have joined.
 
     Parameters
     ----------
@@ -110,14 +110,11 @@ class PlaneProgram:
         F and H.
     fit, hinge : ndarray of shape (m1,) and (m2,)
         Penalties of distances and of losses.
-    lazy : bool, optional
-        Whether weights join only when their constraint is violated; by default where they are
-        more than twice the samples.
     counts : dict, optional
         Where the linear programs and pivots are counted, for several programs together.
     """
 
-    def __init__(self, near, far, fit, hinge, lazy=None, counts=None):
+    def __init__(self, near, far, fit, hinge, counts=None):
         self.near = near
         self.far = far
         self.fit = fit
@@ -127,11 +124,9 @@ class PlaneProgram:
         self.lower = np.concatenate([-fit, np.zeros(len(hinge))])
         self.gains = np.concatenate([np.zeros(len(fit)), np.ones(len(hinge))])
         self.unit = min(1.0, self.upper.max())  # of the multipliers, which HiGHS gets near 1
-        n, m = self.XT.shape
         # HiGHS gets constraints of size 1, and need not look for better units itself
         self.sizes = abs(self.XT).max(axis=1, initial=0)
         self.sizes[self.sizes == 0] = 1
-        self.lazy = n > WIDE * m if lazy is None else lazy
         self.joined = np.zeros(0, dtype=int)
         self.limits = np.zeros(0)
         self.counts = no_work() if counts is None else counts
@@ -240,14 +235,15 @@ class PlaneProgram:
             highs.setOptionValue(name, value)
 
     def _join(self, features, costs, pulls):
-        """Add the constraints of these weights; of many the most violated ones."""
-        if not self.lazy:
-            features = np.setdiff1d(np.arange(len(costs)), self.joined)
-        elif len(features) > BATCH:
+        """Let weights join, of many those whose constraints are violated most."""
+        if len(features) > BATCH:
             order = np.argsort(-pulls[features] / costs[features], kind="stable")
             features = features[order[:BATCH]]
-        if not len(features):
-            return
+        if len(features):
+            self._add(features, costs)
+
+    def _add(self, features, costs):
+        """Add the constraints of these weights."""
         self.joined = np.append(self.joined, features)
         self.limits = np.append(self.limits, costs[features])
         sizes = self.sizes[features]
@@ -285,11 +281,12 @@ class PlaneProgram:
 
     def basis(self):
         """Return where the solver stands, for `restore` and `begin_at`."""
-        return self.model.highs.getBasis(), len(self.joined)
+        return self.model.highs.getBasis(), self.joined
 
     def restore(self, basis, costs):
         """Go back to a basis of these costs, and remove the constraints that joined since."""
-        saved, count = basis
+        saved, joined = basis
+        count = len(joined)
         since = np.arange(count, len(self.joined), dtype=np.int32)
         if len(since):
             self.model.highs.deleteRows(len(since), 1 + since)
@@ -299,11 +296,10 @@ class PlaneProgram:
         self.model.highs.setBasis(saved)
 
     def begin_at(self, basis):
-        """Start from a basis of another program of the same size, if that has all constraints."""
-        saved, count = basis
-        if not self.lazy and count == len(self.XT):
-            self._join(np.arange(count), np.ones(count), None)
-            self.model.highs.setBasis(saved)
+        """Start a new program from a basis of another one of the same size."""
+        saved, joined = basis
+        self._add(joined, np.ones(len(self.XT)))
+        self.model.highs.setBasis(saved)
 
 
 def l2_plane(near, far, fit, hinge):

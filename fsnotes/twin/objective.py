@@ -120,11 +120,12 @@ class FeatureSetObjective:
     def losses_of_switches(self, state):
         """(24) with each feature switched, one by one, for the planes as they are."""
         sizes = np.count_nonzero(state.mask) + np.where(state.mask, -1, 1)
-        return self.sigma * sizes + self.losses(self.fixed(state).switches())
+        return self.sigma * sizes + self.losses(self.fixed(state).switches(state.mask))
 
     def scores(self, state):
         """(23): the part of each feature in (22), the losses of planes with this feature alone."""
-        losses = self.losses(self.fixed(state).alone())
+        nothing = np.zeros(self.n, dtype=bool)
+        losses = self.losses(self.fixed(state).switches(nothing))
         losses = losses if losses.any() else np.ones(self.n)
         return losses / losses.sum()
 
@@ -136,7 +137,7 @@ class FeatureSetObjective:
         fixed = self.fixed(state)
         mask = state.mask.copy()
         value = self.fixed_loss(state)
-        memory = fixed.start
+        memory = fixed.begin(mask)
         for _ in range(SWEEPS):
             before = value
             for j in range(self.n):
@@ -156,25 +157,23 @@ class FixedPlanes:
     """Planes (15) that stay while features are switched."""
 
     def __init__(self, Z, state):
-        self.mask = state.mask
         self.offsets = state.offsets
         # what each feature adds to the values of both planes at all samples
         self.terms = state.weights[:, :, None] * Z.T
-        self.start = self.terms[:, self.mask].sum(axis=1) + self.offsets
+
+    def begin(self, mask):
+        """Values of both planes at all samples, which is what `switch` remembers."""
+        return self.terms[:, mask].sum(axis=1) + self.offsets
 
     def switch(self, values, mask, j):
         """Return the values after feature j of a mask is switched, as memory and as values."""
         values = values - self.terms[:, j] if mask[j] else values + self.terms[:, j]
         return values, values
 
-    def switches(self):
+    def switches(self, mask):
         """Values of both planes with each feature switched: planes, features, samples."""
-        signs = np.where(self.mask, -1, 1)
-        return self.start[:, None] + signs[:, None] * self.terms
-
-    def alone(self):
-        """Values of both planes with each feature alone: planes, features, samples."""
-        return self.terms + self.offsets[:, None]
+        signs = np.where(mask, -1, 1)
+        return self.begin(mask)[:, None] + signs[:, None] * self.terms
 
 
 class LinearObjective(FeatureSetObjective):
@@ -388,38 +387,32 @@ class FixedSurfaces:
     """Surfaces (19) that stay while features are switched, which changes the kernel."""
 
     def __init__(self, data, state):
-        self.mask = state.mask
-        self.shape = 2, len(data.features.used), len(data.X)
-        self.offsets = state.offsets
+        self.state = state
+        self.n_samples = len(data.X)
         # the points of which either surface is made
-        live = np.flatnonzero(state.weights.any(axis=0))
-        self.weights = state.weights[:, live]
-        self.kernel = MaskedKernel(data, live)
-        distances = state.memory.distances
-        self.start = None if distances is None else distances[:, live]
+        self.live = np.flatnonzero(state.weights.any(axis=0))
+        self.weights = state.weights[:, self.live]
+        self.kernel = MaskedKernel(data, self.live)
 
-    def values(self, kernel_values):
-        """Values of both surfaces at all samples."""
-        return self.weights @ kernel_values.T + self.offsets
+    def begin(self, mask):
+        """Squared distances, if they are kept, which is what `switch` remembers."""
+        distances = self.state.memory.distances
+        if distances is None or not np.array_equal(mask, self.state.mask):
+            return self.kernel.on(mask)[0]
+        return distances[:, self.live]
 
     def switch(self, distances, mask, j):
         """Return distances, and values of both surfaces, after feature j is switched."""
         distances, kernel_values = self.kernel.switch(distances, mask, j)
-        return distances, self.values(kernel_values)
+        return distances, self.weights @ kernel_values.T + self.state.offsets
 
-    def switches(self):
+    def switches(self, mask):
         """Values of both surfaces with each feature switched: surfaces, features, samples."""
-        found = np.empty(self.shape)
-        for j in range(len(self.mask)):
-            found[:, j] = self.switch(self.start, self.mask, j)[1]
-        return found
-
-    def alone(self):
-        """Values of both surfaces with each feature alone: surfaces, features, samples."""
-        found = np.empty(self.shape)
-        for j, mask in enumerate(np.eye(len(self.mask), dtype=bool)):
-            found[:, j] = self.values(self.kernel.on(mask)[1])
-        return found
+        distances = self.begin(mask)
+        values = np.empty((2, len(mask), self.n_samples))
+        for j in range(len(mask)):
+            values[:, j] = self.switch(distances, mask, j)[1]
+        return values
 
 
 class KernelObjective(FeatureSetObjective):
