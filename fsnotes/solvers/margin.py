@@ -378,9 +378,9 @@ class _Dual:
         moved[ended] = np.where(move[ended] > 0, caps[ended], 0)
         if np.count_nonzero(lengths < 1) > ONE_BY_ONE:
             nearest = _nearest(now + move, caps, self.signs[free], self.signs[free] @ now)
-            lost = abs(self.signs[free] @ (nearest - now)) > 1e-14 * nearest.sum()
-            gains = [d @ (slope - matrix @ d / 2) for d in (nearest - now, moved - now)]
-            if gains[0] > gains[1] and not lost:
+            tried = [moved] if nearest is None else [moved, nearest]
+            gains = [d @ (slope - matrix @ d / 2) for d in (x - now for x in tried)]
+            if gains[-1] > gains[0]:
                 return nearest, (nearest <= 0) | (nearest >= caps)
         return moved, ended
 
@@ -430,18 +430,23 @@ class _Dual:
 def _nearest(target, caps, signs, total):
     """Return the point between 0 and caps, of this signed sum, that is nearest to the target.
 
-    It is ``clip(target - shift * signs, 0, caps)`` for one shift, in which the signed sum falls
-    piece by piece along a line, with a kink where a row meets an end.
+    It is ``clip(target - shift * signs, 0, caps)`` for one shift, which is found by Newton's
+    method or, where that leaves its bounds, by halves; None where rounding hides it.
     """
-    kinks = np.where(signs > 0, target - caps, -target)
-    kinks = np.append(kinks, kinks + caps)
-    order = np.argsort(kinks)
-    kinks = kinks[order]
-    inside = np.cumsum(np.where(order < len(caps), 1, -1))
-    sums = caps @ (signs > 0) - np.append(0, np.cumsum(inside[:-1] * np.diff(kinks)))
-    shift = np.interp(total, sums[::-1], kinks[::-1])
-    point = np.clip(target - shift * signs, 0, caps)
-    # Where caps are large, digits were lost in their sum.
-    free = (point > 0) & (point < caps)
-    shift += (signs @ point - total) / max(np.count_nonzero(free), 1)
-    return np.clip(target - shift * signs, 0, caps)
+    low = -np.inf
+    high = np.inf
+    shift = 0.0
+    for _ in range(30):
+        moved = target - shift * signs
+        point = np.clip(moved, 0, caps)
+        excess = signs @ point - total
+        if abs(excess) <= 1e-15 * point.sum():
+            return point
+        low, high = (shift, high) if excess > 0 else (low, shift)
+        inside = np.count_nonzero((moved > 0) & (moved < caps))
+        shift = shift + excess / inside if inside else np.inf
+        if not low < shift < high:
+            shift = (low + high) / 2
+        if not np.isfinite(shift):
+            return None
+    return None

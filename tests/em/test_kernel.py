@@ -1,24 +1,20 @@
 """The zero-norm machine in a kernel's columns: its steps, what they descend, what is counted."""
 
-import inspect
 import itertools
 import pickle
-import re
 import warnings
 from functools import partial
 
 import cvxpy as cp
 import numpy as np
-import pandas as pd
 import pytest
-from conftest import BAD_DATA, GOOD, LABELS, least_loss
+from conftest import GOOD, LABELS, least_loss
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import ZeroNormSVM, load, make_instance, make_twonorm
 from fsnotes.core.reweighting import Run, SoftMargins, descending
@@ -500,48 +496,6 @@ def test_thousands_of_rows():
 # ---------------------------------------------------------------- invariances
 
 
-@pytest.mark.parametrize("C0", [0.0, 0.05])
-@pytest.mark.parametrize("refit", [True, False])
-def test_invariances(C0, refit):
-    rng = np.random.default_rng(0)
-    for seed in range(8):
-        X, y, *_ = small(seed)
-        model = SparseKernelSVM(C=PRICES[seed % 5], C0=C0, refit=refit, max_iter=1000)
-        machine = quiet(clone(model), X, y)
-        scores = machine.decision_function(X)
-        close = dict(rtol=1e-4, atol=1e-4 * max(1, abs(scores).max()))
-        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
-        moved = quiet(clone(model), X[rows], y[rows])
-        assert np.array_equal(np.sort(rows[moved.support_]), machine.support_)
-        assert np.allclose(moved.decision_function(X), scores, **close)
-        turned = quiet(clone(model), X[:, columns], y)
-        assert np.allclose(turned.decision_function(X[:, columns]), scores, **close)
-        units = 2.0 ** rng.integers(-9, 9, X.shape[1])
-        larger = quiet(clone(model), X * units, y)
-        assert np.allclose(larger.decision_function(X * units), scores, **close)
-        other = quiet(clone(model), X, np.where(y == y.max(), "a", "b"))
-        assert np.allclose(other.decision_function(X), -scores, **close)
-        assert np.array_equal(other.support_, machine.support_)
-
-
-def test_weights_are_as_many_rows():
-    rng = np.random.default_rng(1)
-    for seed in range(8):
-        X, y, *_ = small(seed, 30)
-        counts = rng.integers(0, 4, len(y))
-        counts[[np.argmin(y), np.argmax(y)]] = 1
-        model = SparseKernelSVM(C=PRICES[seed % 5], C0=[0, 0.1][seed % 2], max_iter=1000)
-        weighted = quiet(clone(model), X, y, sample_weight=counts.astype(float))
-        repeated = quiet(clone(model), np.repeat(X, counts, axis=0), np.repeat(y, counts))
-        assert counts[weighted.support_].all()
-        scores = repeated.decision_function(X)
-        assert np.allclose(weighted.decision_function(X), scores, rtol=1e-4, atol=1e-4)
-        assert np.isclose(weighted.objective_, wanted(weighted, X, y, counts), rtol=1e-9)
-        double = quiet(clone(model), X, y, sample_weight=2.0)
-        dear = quiet(clone(model).set_params(C=2 * model.C), X, y)
-        assert np.isclose(double.objective_, dear.objective_, rtol=1e-6)
-
-
 # ---------------------------------------------------------------- degenerate data
 
 
@@ -587,24 +541,6 @@ def test_rows_that_are_all_equal(options):
     assert (machine.predict(np.zeros((3, 2))) == 1).all()
 
 
-def test_constant_columns_change_nothing():
-    X, y, *_ = small(5)
-    machine = quiet(SparseKernelSVM(gamma=0.2), X, y)
-    # rounding of the mean of large numbers is large
-    for value in (7.0, 1 / 3, 1.1e30, -1.7e308):
-        with pytest.warns(SelectionWarning, match="constant features.*there are 1"):
-            more = SparseKernelSVM(gamma=0.2).fit(np.column_stack([X, np.full(len(y), value)]), y)
-        assert np.array_equal(more.support_, machine.support_)
-        assert np.allclose(more.dual_coef_, machine.dual_coef_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("refit", [True, False])
-def test_two_rows_are_enough(refit):
-    X, y = [[1.0, 5.0], [3.0, 5.5]], ["a", "b"]
-    machine = quiet(SparseKernelSVM(C=100, refit=refit), X, y)
-    assert machine.predict(X).tolist() == y
-
-
 @pytest.mark.parametrize(
     "kernel", ["rbf", "laplacian", "poly", "sigmoid", "cosine", "linear", lambda a, b: float(a @ b)]
 )
@@ -619,56 +555,6 @@ def test_each_kernel(kernel):
 
 
 # ---------------------------------------------------------------- what is refused, and said
-
-
-@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
-def test_bad_data_is_refused_in_words(arguments, error, message):
-    model = quiet(SparseKernelSVM(), GOOD, LABELS)
-    with pytest.raises(error, match=message):
-        model.fit(*arguments)
-    with pytest.raises(NotFittedError):
-        model.predict(GOOD)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"C": 0}, ValueError, "C=0; pass a number from 0 to 1e+06, 0 excluded"),
-        ({"C": 1e7}, ValueError, "C=10000000.0; pass"),
-        ({"C0": -1}, ValueError, "C0=-1; pass a number from 0 to 1e+06"),
-        ({"C0": None}, TypeError, "C0=None is NoneType"),
-        ({"p": 2.1}, ValueError, "p=2.1; pass a number from 0 to 2"),
-        ({"p": np.inf}, ValueError, "p=inf; pass a number from 0 to 2"),
-        ({"kernel": "wave"}, ValueError, "kernel='wave'; pass"),
-        ({"gamma": 0}, ValueError, "gamma=0; pass"),
-        ({"basis": 1}, ValueError, "basis=1; pass at least 2 points, or None for all"),
-        ({"basis": [3, 3]}, ValueError, "basis=[3, 3]; pass the numbers of at least 2 rows"),
-        ({"basis": [0.5, 1]}, TypeError, "basis=[0.5, 1]; pass None for all points, how many"),
-        ({"basis": True}, TypeError, "basis=True; pass None"),
-        ({"basis": [[0, 1]]}, TypeError, "basis=[[0, 1]]; pass None"),
-        ({"basis": [0, 6]}, ValueError, "basis has row numbers from 0 to 6; pass numbers from 0"),
-        ({"basis": [-1, 3]}, ValueError, "basis has row numbers from -1 to 3; pass"),
-        ({"start": "small"}, ValueError, 'start=\'small\'; pass "large_C" or "identity"'),
-        ({"refit": 1}, TypeError, "refit=1; pass True or False"),
-        ({"tol": -1}, ValueError, "tol=-1; pass"),
-        ({"max_iter": 0}, ValueError, "max_iter=0; pass"),
-        ({"scale": "no"}, TypeError, "scale='no'; pass True or False"),
-        ({"random_state": 0.5}, ValueError, "random_state=0.5; pass a whole number"),
-        ({"random_state": None}, TypeError, "random_state=None is NoneType"),
-        ({"progress": 1}, TypeError, "progress=1; pass True or False"),
-    ],
-    ids=str,
-)
-def test_parameters_out_of_range_are_refused_in_words(options, error, message):
-    with pytest.raises(error, match="^" + re.escape(message)):
-        SparseKernelSVM(**options).fit(GOOD, LABELS)
-
-
-def test_every_parameter_is_checked():
-    for name in inspect.signature(SparseKernelSVM).parameters:
-        for value in (object(), "no such thing", -7, np.nan, [1]):
-            with pytest.raises((TypeError, ValueError), match=f"^{name}="):
-                SparseKernelSVM(**{name: value}).fit(GOOD, LABELS)
 
 
 def test_candidates_of_weight_zero_are_none():
@@ -748,15 +634,6 @@ def test_a_step_that_is_not_verified_is_not_taken(monkeypatch, C0):
         SparseKernelSVM(**options).fit(X, y)
 
 
-def test_progress_is_shown_where_it_is_asked_for(capsys):
-    X, y, *_ = small(0)
-    quiet(SparseKernelSVM(), X, y)
-    assert capsys.readouterr().err == ""
-    quiet(SparseKernelSVM(progress=True), X, y)
-    shown = capsys.readouterr().err
-    assert "SparseKernelSVM" in shown and "5/9" in shown and "9/9" in shown and "points=" in shown
-
-
 def test_results_are_plain_data_and_repeat():
     X, y = load("wdbc", return_X_y=True)
     X, y = X[::2], y[::2]
@@ -776,27 +653,3 @@ def test_results_are_plain_data_and_repeat():
         assert [(s.stage, s.objective) for s in thawed.result_.steps] == [
             (s.stage, s.objective) for s in again.result_.steps
         ]
-
-
-def test_frames_and_words():
-    X, y = load("wdbc", return_X_y=True, as_frame=True)
-    X, y = X.iloc[::3], y.iloc[::3]
-    words = np.where(y == 1, "benign", "malignant")
-    machine = SparseKernelSVM().fit(X, words)
-    assert machine.classes_.tolist() == ["benign", "malignant"]
-    assert machine.feature_names_in_.tolist() == list(X.columns)
-    assert machine.score(X, words) > 0.95
-    plain = SparseKernelSVM().fit(X.to_numpy(), words)
-    assert np.array_equal(plain.dual_coef_, machine.dual_coef_)
-    assert np.array_equal(machine.support_vectors_, X.to_numpy()[machine.support_])
-    with pytest.raises(ValueError, match="feature names"):
-        machine.predict(pd.DataFrame(X.to_numpy(), columns=[f"c{j}" for j in range(X.shape[1])]))
-
-
-# some checks fit rows that have nothing to do with their labels, or so few that all stay
-@pytest.mark.filterwarnings("ignore::fsnotes.errors.SelectionWarning")
-@parametrize_with_checks(
-    [SparseKernelSVM(), SparseKernelSVM(C0=0.1, refit=False, basis=20, start="identity")]
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)

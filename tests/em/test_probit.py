@@ -1,13 +1,11 @@
 """The probit machine of EM: what its steps descend, where they end, and its probabilities."""
 
-import pickle
 import re
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-from conftest import BAD_DATA, GOOD, LABELS, in_units, units
+from conftest import in_units, units
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -15,12 +13,10 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 from scipy.stats import norm, truncnorm
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import load, make_instance, make_wide
 from fsnotes.em import posterior
@@ -458,16 +454,6 @@ def test_more_features_than_rows():
     assert min(sizes) >= 1 and max(sizes) <= 18
 
 
-def test_one_informative_feature_is_found():
-    rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    X = rng.normal(size=(200, 30))
-    X[:, 17] += 3 * y
-    for options in ({"prior": "jeffreys"}, {"prior": "laplace", "alpha": 25}, {"solver": "em"}):
-        machine = ProbitEM(**options).fit(X, y)
-        assert np.flatnonzero(machine.support_).tolist() == [17]
-
-
 def test_jeffreys_finds_the_machine_that_drew_the_labels():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(4000, 12))
@@ -653,84 +639,12 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=["jeffreys", "laplace"
 
 
 @each_model
-def test_units_of_columns_do_not_matter(model):
-    rng = np.random.default_rng(0)
-    for seed in range(8):
-        X, y = make_instance(seed)
-        factors = 10.0 ** rng.integers(-12, 13, X.shape[1])
-        shifts = factors * rng.normal(size=X.shape[1])
-        machine = quiet(clone(model), X, y)
-        moved = quiet(clone(model), X * factors + shifts, y)
-        assert np.array_equal(machine.support_, moved.support_)
-        assert np.allclose(moved.coef_ * factors, machine.coef_, rtol=1e-4, atol=1e-6)
-        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-6)
-        scores = machine.decision_function(X)
-        assert np.allclose(moved.decision_function(X * factors + shifts), scores, atol=1e-4)
-
-
-@each_model
-def test_order_and_names_of_classes_do_not_matter(model):
-    rng = np.random.default_rng(0)
-    for seed in range(8):
-        X, y = make_instance(seed)
-        machine = quiet(clone(model), X, y)
-        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
-        moved = quiet(clone(model), X[rows], y[rows])
-        # units are those of sums in another order
-        assert np.allclose(moved.coef_, machine.coef_, rtol=1e-5, atol=1e-9)
-        moved = quiet(clone(model), X[:, columns], y)
-        assert np.array_equal(moved.support_, machine.support_[columns])
-        assert np.allclose(moved.coef_, machine.coef_[:, columns], rtol=1e-4, atol=1e-6)
-        swapped = quiet(clone(model), X, np.where(y == y.max(), "a", "b"))
-        assert np.allclose(swapped.coef_, -machine.coef_, rtol=1e-4, atol=1e-6)
-        assert np.allclose(swapped.intercept_, -machine.intercept_, rtol=1e-4, atol=1e-6)
-        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-6)
-
-
-@each_model
-def test_a_weight_is_a_number_of_rows(model):
-    rng = np.random.default_rng(1)
-    for seed in range(8):
-        X, y = make_instance(seed)
-        weights = rng.integers(0, 4, len(y))
-        weighted = quiet(clone(model), X, y, sample_weight=weights)
-        repeated = quiet(clone(model), np.repeat(X, weights, axis=0), np.repeat(y, weights))
-        assert np.array_equal(weighted.coef_, repeated.coef_)
-        assert np.array_equal(weighted.intercept_, repeated.intercept_)
-        plain = quiet(clone(model), X, y)
-        one = quiet(clone(model), X, y, sample_weight=1.0)
-        assert np.array_equal(one.coef_, plain.coef_)
-    # all rows twice are all rows at half the price
-    model = ProbitEM(prior="laplace", alpha=0.7)
-    double = quiet(clone(model), X, y, sample_weight=2.0)
-    cheap = quiet(clone(model).set_params(alpha=0.35), X, y)
-    assert np.isclose(double.objective_, 2 * cheap.objective_, rtol=1e-6)
-    assert_optimal(double, X, y, weights=2.0)
-
-
-@each_model
 def test_of_equal_columns_the_first_may_be_selected(model):
     X, y = load("wdbc", return_X_y=True)
     machine = quiet(clone(model), X, y)
     more = quiet(clone(model), np.hstack([X, X[:, ::-1]]), y)
     assert np.allclose(more.coef_[:, :30], machine.coef_, rtol=1e-6, atol=1e-9)
     assert np.array_equal(more.support_, np.append(machine.support_, np.zeros(30, bool)))
-
-
-@pytest.mark.parametrize("model", MODELS[:2], ids=["jeffreys", "laplace"])
-def test_constant_columns_are_named_and_left_out(model):
-    X, y = load("wdbc", return_X_y=True, as_frame=True)
-    machine = clone(model).fit(X, y)
-    X = X.assign(dull=7.0, rounded=0.1 + 1e-17)
-    with pytest.warns(SelectionWarning, match="there are 2: dull, rounded") as caught:
-        more = clone(model).fit(X, y)
-    assert len(caught) == 1 and caught[0].filename == __file__
-    assert np.allclose(more.coef_[0, :-2], machine.coef_[0]) and not more.support_[-2:].any()
-    with pytest.warns(SelectionWarning, match="constant") as caught:
-        nothing = clone(model).fit(np.ones((5, 2)), [0, 1, 1, 1, 0])
-    assert len(caught) == 1
-    assert np.allclose(nothing.predict_proba(np.zeros((3, 2))), [0.4, 0.6])
-    assert nothing.n_selected_ == 0
 
 
 @pytest.mark.parametrize("prior", ["jeffreys", "laplace"])
@@ -780,52 +694,6 @@ def test_degenerate_data_too(seed):
 # ---------------------------------------------------------------- what is refused, and said
 
 
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
-def test_bad_data_is_refused_in_words(arguments, error, message, kernel):
-    model = quiet(ProbitEM(kernel=kernel), GOOD, LABELS)
-    with pytest.raises(error, match=message):
-        model.fit(*arguments)
-    with pytest.raises(NotFittedError):
-        model.predict(GOOD)
-    with pytest.raises(NotFittedError):
-        model.predict_proba(GOOD)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"prior": "normal"}, ValueError, 'prior=\'normal\'; pass "jeffreys" or "laplace"'),
-        ({"prior": None}, ValueError, "prior=None; pass"),
-        ({"alpha": 0}, ValueError, "alpha=0; pass a number from 0, 0 excluded"),
-        ({"alpha": np.inf}, ValueError, "alpha=inf; pass"),
-        ({"alpha": "1"}, TypeError, "alpha='1' is str"),
-        ({"kernel": "nope"}, ValueError, "kernel='nope'; pass None, \"rbf\", "),
-        ({"kernel": "precomputed"}, ValueError, "kernel='precomputed'; pass"),
-        ({"gamma": 0}, ValueError, "gamma=0; pass a number from 0, 0 excluded"),
-        ({"gamma": "scale"}, TypeError, "gamma='scale' is str"),
-        ({"solver": "lbfgs"}, ValueError, 'solver=\'lbfgs\'; pass "newton" or "em"'),
-        ({"refit": 1}, TypeError, "refit=1; pass True or False"),
-        ({"tol": -1}, ValueError, "tol=-1; pass"),
-        ({"max_iter": 0}, ValueError, "max_iter=0; pass"),
-        ({"scale": "no"}, TypeError, "scale='no'; pass True or False"),
-    ],
-    ids=str,
-)
-def test_parameters_out_of_range_are_refused_in_words(options, error, message):
-    with pytest.raises(error, match="^" + re.escape(message)):
-        ProbitEM(**options).fit(GOOD, LABELS)
-
-
-@pytest.mark.parametrize("model", [ProbitEM(), ProbitEM(prior="laplace"), ProbitEM(kernel="rbf")])
-def test_every_parameter_is_checked(model):
-    X, y = load("pima", return_X_y=True)
-    for name in model.get_params():
-        for value in (object(), "no such thing", -7, np.nan, [1]):
-            with pytest.raises((TypeError, ValueError), match=f"^{name}="):
-                clone(model).set_params(**{name: value}).fit(X, y)
-
-
 def test_a_price_that_is_too_large_is_named():
     for seed in range(10):
         X, y = make_instance(seed)
@@ -869,57 +737,12 @@ def test_weights_that_are_no_numbers_are_named(kernel):
         ProbitEM(kernel=kernel).fit(X, y, sample_weight=np.append(np.nan, np.ones(19)))
 
 
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-def test_too_few_steps_are_said(kernel):
-    X, y = load("sonar", return_X_y=True)
-    for options in ({}, {"solver": "em"}, {"prior": "laplace", "alpha": 0.01}):
-        with pytest.warns(ConvergenceWarning, match="not converged in 2 steps.*raise") as caught:
-            machine = ProbitEM(max_iter=2, kernel=kernel, **options).fit(X, y)
-        assert len(caught) == 1 and caught[0].filename == __file__
-        assert machine.result_.status == "max_iter" and machine.n_iter_ == 2
-        assert ("newton" in str(caught[0].message)) == ("solver" in options)
-
-
-def test_results_are_plain_data():
-    X, y = load("wdbc", return_X_y=True)
-    for options in ({}, {"solver": "em", "max_iter": 5000}, {"prior": "laplace"}, {"refit": True}):
-        machine = ProbitEM(**options).fit(X, y)
-        result = machine.result_
-        assert type(result.objective) is float and type(machine.objective_) is float
-        assert type(result.violation) is float and type(machine.n_iter_) is int
-        assert all(type(count) is int for count in result.counts.values())
-        assert result.counts["linear system"] >= machine.n_iter_
-        assert all(type(step.n_selected) is int for step in result.steps)
-        assert result.steps[-1].n_selected == machine.n_selected_
-
-
 def test_few_linear_systems_are_solved():
     X, y = load("sonar", return_X_y=True)
     assert ProbitEM().fit(X, y).result_.counts["linear system"] <= 200
     for alpha in (0.1, 1, 10):
         machine = ProbitEM(prior="laplace", alpha=alpha).fit(X, y)
         assert machine.result_.counts["linear system"] <= 150
-
-
-def test_copies_names_and_frames():
-    X, y = load("wdbc", return_X_y=True, as_frame=True)
-    words = np.where(y == 1, "benign", "malignant")
-    machine = ProbitEM().fit(X, words)
-    assert machine.classes_.tolist() == ["benign", "malignant"]
-    assert machine.score(X, words) > 0.95
-    assert list(machine.get_feature_names_out()) == list(X.columns[machine.support_])
-    out = machine.set_output(transform="pandas").transform(X)
-    pd.testing.assert_frame_equal(out, X.loc[:, machine.support_])
-    both = make_pipeline(ProbitEM(), ProbitEM()).set_output(transform="pandas").fit(X, words)
-    assert list(both[-1].feature_names_in_) == list(out.columns)
-    for model in (machine, ProbitEM(kernel="rbf").fit(X, words)):
-        thawed = pickle.loads(pickle.dumps(model))
-        assert np.array_equal(thawed.predict_proba(X), model.predict_proba(X))
-        assert thawed.result_ == model.result_
-        assert np.array_equal(thawed.support_, model.support_)
-        again = clone(model).fit(X, words)
-        assert np.array_equal(again.decision_function(X), model.decision_function(X))
-        assert model.feature_names_in_.tolist() == list(X.columns)
 
 
 def test_summary_names_the_objective_and_the_price():
@@ -931,17 +754,3 @@ def test_summary_names_the_objective_and_the_price():
     assert "no promise for new data" in lines[2]
     assert len(lines) == 5 + machine.n_selected_
     assert "sum log (|w| / floor)" in ProbitEM().fit(X, y).summary()
-
-
-# some checks fit rows that have nothing to do with their labels
-@pytest.mark.filterwarnings("ignore:no (features|points) were selected")
-@pytest.mark.filterwarnings("ignore:constant features are never selected")
-@parametrize_with_checks(
-    [
-        ProbitEM(),
-        ProbitEM(prior="laplace", alpha=0.1, refit=True),
-        ProbitEM(kernel="rbf", prior="laplace", alpha=0.1),
-    ]
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
