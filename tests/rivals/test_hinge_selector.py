@@ -1,16 +1,11 @@
 """FSV, AROM and the ranking: equal to literal statements, and as good as they say."""
 
-import pickle
-import re
 import warnings
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from conftest import (
-    BAD_DATA,
-    GOOD,
-    LABELS,
     exact,
     in_units,
     least_loss,
@@ -20,9 +15,8 @@ from conftest import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import (
     AROM,
@@ -437,15 +431,6 @@ def test_the_price_is_lowered_only_until_features_are_few_enough(model):
     assert same.result_.steps[-1].stage == 0
 
 
-@each_selecting
-def test_more_features_than_vary(model):
-    X, y = load("pima", return_X_y=True)
-    model = clone(model).set_params(n_features=9, C=1.0)
-    with pytest.warns(SelectionWarning, match="n_features=9, but only 8 vary; 8 are r") as seen:
-        assert model.fit(X, y).n_selected_ == 8
-    assert seen[0].filename == __file__
-
-
 def assert_refitted(machine, X, y):
     """Optimal for the soft-margin problem on its support."""
     Z, signs = scaled(X, y)
@@ -619,54 +604,7 @@ def test_heavy_rows_that_are_the_cause_are_named(model):
     assert quiet(clone(model), X, y, sample_weight=1e10).n_selected_ >= 1
 
 
-@each_selecting
-def test_constant_columns_are_named_and_left_out_by_all(model):
-    X, y = load("wdbc", return_X_y=True, as_frame=True)
-    model = clone(model).set_params(C=0.3)
-    machine = clone(model).fit(X, y)
-    X = X.assign(dull=7.0, rounded=0.1 + 1e-17)
-    with pytest.warns(SelectionWarning, match="there are 2: dull, rounded") as seen:
-        more = clone(model).fit(X, y)
-    assert seen[0].filename == __file__
-    assert np.allclose(more.coef_[0, :-2], machine.coef_[0], rtol=1e-9, atol=0)
-    assert not more.support_[-2:].any()
-    with pytest.warns(SelectionWarning, match="constant") as caught:
-        nothing = clone(model).set_params(C=1.0).fit(np.ones((5, 2)), [0, 1, 1, 1, 0])
-    assert len(caught) == 1
-    assert (nothing.predict(np.zeros((3, 2))) == 1).all()
-    assert nothing.objective_ == 4
-
-
 # ---------------------------------------------------------------- other data
-
-
-@each_selecting
-@pytest.mark.parametrize("refit", [True, False])
-def test_units_order_and_labels_do_not_matter_to_any(refit, model):
-    for seed in range(8):
-        X, y = make_instance(seed)
-        rng = np.random.default_rng(seed)
-        model = clone(model).set_params(C=0.5, refit=refit, n_features=[None, 3][seed % 2])
-        machine = quiet(clone(model), X, y)
-        close = dict(rtol=1e-3, atol=1e-4 * abs(machine.coef_).max())
-        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
-        moved = quiet(clone(model), X[rows], y[rows])
-        assert np.array_equal(moved.coef_, machine.coef_)
-        assert np.array_equal(moved.intercept_, machine.intercept_)
-        moved = quiet(clone(model), X[:, columns], y)
-        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-5)
-        assert np.allclose(moved.coef_[0], machine.coef_[0][columns], **close)
-        unit, shift = 10 ** rng.uniform(-2, 2, X.shape[1]), rng.normal(size=X.shape[1])
-        other = quiet(clone(model), (X + shift) * unit, y)
-        assert np.isclose(other.objective_, machine.objective_, rtol=1e-5)
-        assert np.allclose(other.coef_ * unit, machine.coef_, **close)
-        swapped = quiet(clone(model), X, 1 - y)
-        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-5)
-        assert np.allclose(swapped.coef_, -machine.coef_, **close)
-        scores = machine.decision_function(X)
-        assert np.allclose(
-            swapped.decision_function(X), -scores, rtol=1e-3, atol=1e-3 * abs(scores).max()
-        )
 
 
 @each_selecting
@@ -688,72 +626,6 @@ def test_units_matter_where_no_selector_scales_them(model):
     machine, other = quiet(clone(model), X, y), quiet(clone(model), grown, y)
     assert np.isclose(machine.objective_, other.objective_, rtol=1e-6)
     assert np.array_equal(machine.support_, other.support_)
-
-
-@each_selecting
-@pytest.mark.parametrize("refit", [True, False])
-def test_a_weight_is_a_number_of_rows_to_all(refit, model):
-    rng = np.random.default_rng(1)
-    for seed in range(8):
-        X, y = make_instance(seed)
-        weights = rng.integers(0, 4, len(y))
-        model = clone(model).set_params(C=0.3, refit=refit)
-        weighted = quiet(clone(model), X, y, sample_weight=weights)
-        repeated = quiet(clone(model), np.repeat(X, weights, axis=0), np.repeat(y, weights))
-        assert np.array_equal(weighted.coef_, repeated.coef_)
-        assert np.array_equal(weighted.intercept_, repeated.intercept_)
-        assert weighted.objective_ == repeated.objective_
-        plain = quiet(clone(model), X, y)
-        assert abs(weighted.objective_ / plain.objective_ - 1) > 1e-6
-        one = quiet(clone(model), X, y, sample_weight=1.0)
-        assert np.array_equal(one.coef_, plain.coef_)
-        # all rows twice are one row at twice the price
-        double = quiet(clone(model), X, y, sample_weight=2.0)
-        dear = quiet(clone(model).set_params(C=0.6), X, y)
-        assert np.isclose(double.objective_, dear.objective_, rtol=1e-6)
-        assert np.allclose(double.coef_, dear.coef_, rtol=1e-4, atol=1e-6)
-
-
-@each_selecting
-def test_one_informative_feature_is_found_by_all(model):
-    rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    X = rng.normal(size=(200, 30))
-    X[:, 17] += 6 * y
-    machine = clone(model).set_params(C=0.3, n_features=1).fit(X, y)
-    assert np.flatnonzero(machine.support_).tolist() == [17]
-    if not isinstance(model, SVMRanking):
-        free = clone(model).set_params(C=0.05).fit(X, y)
-        assert np.flatnonzero(free.support_).tolist() == [17]
-
-
-@each_selecting
-@pytest.mark.parametrize("refit", [True, False])
-def test_two_rows_are_enough_for_all(refit, model):
-    model = clone(model).set_params(C=100, refit=refit)
-    machine = quiet(model, [[1.0, 5.0], [3.0, 5.5]], ["a", "b"])
-    assert machine.scale_.tolist() == [2, 0.5]
-    assert machine.predict([[1.0, 5.0], [3.0, 5.5]]).tolist() == ["a", "b"]
-
-
-@each_selecting
-def test_tiny_huge_and_far_away_numbers(model):
-    X, y = make_instance(4)
-    model = clone(model).set_params(C=0.5)
-    machine = quiet(clone(model), X, y)
-    for factor in (1e-100, 1e-9, 1e9, 1e100):
-        other = quiet(clone(model), X * factor, y)
-        assert np.isclose(other.objective_, machine.objective_, rtol=1e-6)
-        assert np.array_equal(other.support_, machine.support_)
-    far = quiet(clone(model), X + 1e6, y)
-    assert np.isclose(far.objective_, machine.objective_, rtol=1e-6)
-
-
-@each_selecting
-def test_one_column(model):
-    X, y = load("wdbc", return_X_y=True)
-    machine = clone(model).set_params(C=0.3).fit(X[:, :1], y)
-    assert machine.n_selected_ == 1 and machine.score(X[:, :1], y) > 0.85
 
 
 @given(st.integers(0, 10**6))
@@ -800,54 +672,6 @@ def test_degenerate_data_to_all(seed):
 # ---------------------------------------------------------------- what is refused, and said
 
 
-@each_selecting
-@pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
-def test_bad_data_is_refused_by_all(model, arguments, error, message):
-    model = quiet(clone(model), GOOD, LABELS)
-    with pytest.raises(error, match=message):
-        model.fit(*arguments)
-    with pytest.raises(NotFittedError):
-        model.predict(GOOD)
-
-
-@pytest.mark.parametrize(
-    ("machine", "error", "message"),
-    [
-        (FSV(C=0), ValueError, "C=0; pass a number from 0 to 1e+06, 0 excluded"),
-        (AROM(C=1e7), ValueError, "C=10000000.0; pass"),
-        (SVMRanking(C="1"), TypeError, "C='1' is str"),
-        (FSV(alpha=0), ValueError, "alpha=0; pass a number from 0, 0 excluded"),
-        (FSV(alpha=np.inf), ValueError, "alpha=inf; pass"),
-        (AROM(norm=0), ValueError, "norm=0; pass"),
-        (AROM(norm=3), ValueError, "norm=3; pass 1 or 2"),
-        (AROM(norm=1.5), ValueError, "norm=1.5; pass a whole number"),
-        (AROM(norm="2"), TypeError, "norm='2' is str"),
-        (AROM(norm=True), TypeError, "norm=True is bool"),
-        (FSV(n_features=0), ValueError, "n_features=0; pass"),
-        (SVMRanking(n_features=1.5), ValueError, "n_features=1.5; pass a whole number"),
-        (AROM(refit=1), TypeError, "refit=1; pass True or False"),
-        (FSV(tol=-1), ValueError, "tol=-1; pass"),
-        (AROM(max_iter=0), ValueError, "max_iter=0; pass"),
-        (SVMRanking(scale="no"), TypeError, "scale='no'; pass True or False"),
-    ],
-    ids=str,
-)
-def test_parameters_of_selectors_are_refused_in_words(machine, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        machine.fit(GOOD, LABELS)
-
-
-@each_selecting
-@pytest.mark.parametrize("refit", [True, False])
-def test_parameters_of_selectors_at_the_ends_are_taken(refit, model):
-    for C in (1e6, 10**6, np.float32(1), np.int64(3)):
-        machine = clone(model).set_params(C=C, scale=np.bool_(False), refit=refit)
-        assert quiet(machine, GOOD, LABELS).n_selected_ >= 1
-    if not isinstance(model, SVMRanking):
-        machine = clone(model).set_params(C=1e-300, refit=refit)
-        assert quiet(machine, GOOD, LABELS).n_selected_ == 0
-
-
 @pytest.mark.parametrize("alpha", [1e-6, 1e-3, 1, 100, 1e4, 1e8])
 def test_any_alpha_is_taken(alpha):
     for seed in range(8):
@@ -860,15 +684,6 @@ def test_any_alpha_is_taken(alpha):
         w, C = in_units(machine), machine.C
         own = C * least_loss(*scaled(X, y), w) - np.expm1(-alpha * abs(w)).sum()
         assert np.isclose(machine.objective_, own, rtol=1e-9)
-
-
-@each_stepping
-def test_too_few_steps_are_said_by_all(model):
-    X, y = load("sonar", return_X_y=True)
-    with pytest.warns(ConvergenceWarning, match="not converged in 2 steps.*raise") as caught:
-        machine = clone(model).set_params(C=0.5, max_iter=2).fit(X, y)
-    assert len(caught) == 1 and machine.result_.status == "max_iter"
-    assert caught[0].filename == __file__
 
 
 @each_stepping
@@ -918,45 +733,3 @@ def test_a_refit_that_is_not_verified_is_none(monkeypatch, model):
     with pytest.raises(SubproblemError, match="no answer"):
         clone(model).set_params(C=0.3).fit(X, y)
     assert clone(model).set_params(C=0.3, refit=False).fit(X, y).n_selected_ >= 1
-
-
-@each_selecting
-def test_copies_names_and_frames_of_all(model):
-    X, y = load("wdbc", return_X_y=True, as_frame=True)
-    words = np.where(y == 1, "benign", "malignant")
-    machine = clone(model).fit(X, words)
-    assert machine.classes_.tolist() == ["benign", "malignant"]
-    assert machine.score(X, words) > 0.9
-    assert list(machine.get_feature_names_out()) == list(X.columns[machine.support_])
-    thawed = pickle.loads(pickle.dumps(machine))
-    assert np.array_equal(thawed.decision_function(X), machine.decision_function(X))
-    assert thawed.result_ == machine.result_
-    assert np.array_equal(clone(machine).fit(X, words).coef_, machine.coef_)
-    lines = machine.summary().splitlines()
-    assert lines[0] == f"{type(machine).__name__}: {machine.n_selected_} of 30 features"
-    said = machine.n_iter_ if isinstance(machine, AROM) else f"{machine.objective_:.6g}"
-    assert str(said) in lines[1] and f"at C={machine.C:g}" in lines[1]
-    assert "no promise for new data" in lines[2]
-
-
-@each_selecting
-def test_results_of_all_are_plain_data(model):
-    X, y = load("wdbc", return_X_y=True)
-    for size in (None, 3):
-        machine = clone(model).set_params(n_features=size).fit(X, y)
-        result = machine.result_
-        assert type(result.objective) is float and type(machine.objective_) is float
-        assert type(result.duality_gap) is float and 0 <= result.duality_gap <= 1e-6
-        assert result.counts and all(type(count) is int for count in result.counts.values())
-        if not isinstance(model, SVMRanking):
-            assert type(machine.n_iter_) is int and machine.n_iter_ >= 2
-            kind = "quadratic program" if model is STEPPING[2] else "linear program"
-            assert result.counts[kind] >= machine.n_iter_
-
-
-# some checks fit rows that have nothing to do with their labels, or so few columns that all stay
-@pytest.mark.filterwarnings("ignore::fsnotes.errors.SelectionWarning")
-@pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks([FSV(C=1.0, refit=False, scale=False), AROM(norm=1), SVMRanking()])
-def test_scikit_learns_checks_of_selectors(estimator, check):
-    check(estimator)

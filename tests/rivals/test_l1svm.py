@@ -6,10 +6,8 @@ import re
 import cvxpy as cp
 import highspy
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import (
-    BAD_DATA,
     GOOD,
     LABELS,
     pooled_deviation,
@@ -18,11 +16,8 @@ from conftest import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fsnotes import (
     L1SVM,
@@ -437,35 +432,6 @@ def test_where_no_line_gains_no_price_selects():
 # ---------------------------------------------------------------- other data
 
 
-@pytest.mark.parametrize("refit", [True, False])
-def test_units_order_and_labels_do_not_matter(refit):
-    for seed in range(12):
-        X, y = make_instance(seed)
-        rng = np.random.default_rng(seed)
-        model = L1SVM(C=20, refit=refit)
-        machine = clone(model).fit(X, y)
-        close = dict(rtol=1e-4, atol=1e-4 * abs(machine.coef_).max())
-        rows, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
-        moved = clone(model).fit(X[rows], y[rows])
-        assert np.array_equal(moved.coef_, machine.coef_)
-        assert np.array_equal(moved.intercept_, machine.intercept_)
-        moved = clone(model).fit(X[:, columns], y)
-        assert np.isclose(moved.objective_, machine.objective_, rtol=1e-9)
-        assert np.allclose(moved.coef_[0], machine.coef_[0][columns], **close)
-        unit, shift = 10 ** rng.uniform(-2, 2, X.shape[1]), rng.normal(size=X.shape[1])
-        scaled = clone(model).fit((X + shift) * unit, y)
-        assert np.isclose(scaled.objective_, machine.objective_, rtol=1e-9)
-        assert np.allclose(scaled.coef_ * unit, machine.coef_, **close)
-        scores = machine.decision_function(X)
-        assert np.allclose(
-            scaled.decision_function((X + shift) * unit), scores, atol=1e-3 * abs(scores).max()
-        )
-        swapped = clone(model).fit(X, 1 - y)
-        assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-9)
-        assert np.allclose(swapped.coef_, -machine.coef_, **close)
-        assert np.isclose(swapped.intercept_[0], -machine.intercept_[0], rtol=1e-3, atol=1e-4)
-
-
 def test_units_matter_where_they_are_not_scaled():
     X, y = load("pima", return_X_y=True)
     for j in range(X.shape[1]):
@@ -474,53 +440,6 @@ def test_units_matter_where_they_are_not_scaled():
     one = L1SVM().fit(X * unit, y)
     assert not one.support_.all()
     assert np.array_equal(one.support_, L1SVM().fit(X, y).support_)
-
-
-@pytest.mark.parametrize("refit", [True, False])
-def test_a_weight_is_a_number_of_rows(refit):
-    rng = np.random.default_rng(1)
-    for seed in range(10):
-        X, y = make_instance(seed)
-        weights = rng.integers(0, 4, len(y))
-        model = L1SVM(C=20, refit=refit)
-        weighted = clone(model).fit(X, y, sample_weight=weights)
-        repeated = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-        assert np.array_equal(weighted.coef_, repeated.coef_)
-        assert np.array_equal(weighted.intercept_, repeated.intercept_)
-        assert weighted.objective_ == repeated.objective_
-        plain = clone(model).fit(X, y)
-        assert abs(weighted.objective_ / plain.objective_ - 1) > 1e-4
-        heavier = clone(model).fit(X, y, sample_weight=2.5 * weights)
-        assert np.isclose(heavier.objective_, weighted.objective_, rtol=1e-9)
-        one = clone(model).fit(X, y, sample_weight=1.0)
-        assert np.array_equal(one.coef_, plain.coef_)
-        if not refit:
-            value = value_of(weighted, X, y, weights)
-            assert np.isclose(value, weighted.objective_, rtol=1e-9)
-
-
-def test_constant_columns_are_named_and_left_out():
-    X, y = load("pima", return_X_y=True, as_frame=True)
-    machine = L1SVM(C=20).fit(X, y)
-    X = X.assign(dull=7.0, rounded=0.1 + 1e-17)
-    with pytest.warns(SelectionWarning, match="there are 2: dull, rounded"):
-        more = L1SVM(C=20).fit(X, y)
-    assert np.array_equal(more.coef_[0, :-2], machine.coef_[0])
-    assert not more.support_[-2:].any()
-    with pytest.warns(SelectionWarning, match="constant") as caught:
-        nothing = L1SVM().fit(np.ones((5, 2)), [0, 1, 1, 1, 0])
-    assert len(caught) == 1
-    assert (nothing.predict(np.zeros((3, 2))) == 1).all()
-    assert np.isclose(nothing.objective_, 10 * 2 * 0.4)
-
-
-def test_one_informative_feature_is_found():
-    rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    X = rng.normal(size=(200, 30))
-    X[:, 17] += 6 * y
-    machine = L1SVM(C=3).fit(X, y)
-    assert np.flatnonzero(machine.support_).tolist() == [17]
 
 
 def test_separable_data_at_a_large_price_get_the_widest_margin():
@@ -533,15 +452,6 @@ def test_separable_data_at_a_large_price_get_the_widest_margin():
     hard = [cp.multiply(2 * y - 1, Z @ w + b) >= 1]
     least = cp.Problem(cp.Minimize(cp.norm1(w)), hard).solve(solver=cp.HIGHS)
     assert np.isclose(machine.objective_, least, rtol=1e-6)
-
-
-@pytest.mark.parametrize("refit", [True, False])
-def test_two_rows_are_enough(refit):
-    machine = L1SVM(C=100, refit=refit).fit([[1.0, 5.0], [3.0, 5.5]], ["a", "b"])
-    assert machine.scale_.tolist() == [2, 0.5]
-    assert machine.predict([[1.0, 5.0], [3.0, 5.5]]).tolist() == ["a", "b"]
-    assert np.allclose(machine.decision_function([[1.0, 5.0], [3.0, 5.5]]), [-1, 1])
-    assert np.isclose(machine.objective_, 2)
 
 
 def test_duplicated_columns_change_no_value():
@@ -564,52 +474,6 @@ def test_numbers_far_from_zero_cost_no_digits():
 
 
 # ---------------------------------------------------------------- what is refused, and said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"), [case for case in BAD_DATA if "OneVsRest" not in case[2]]
-)
-def test_bad_data_is_refused_in_words(arguments, error, message):
-    model = L1SVM().fit(GOOD, LABELS)
-    with pytest.raises(error, match=message):
-        model.fit(*arguments)
-    with pytest.raises(NotFittedError):
-        model.predict(GOOD)
-
-
-def test_squares_that_overflow_are_refused():
-    with np.errstate(over="ignore", invalid="ignore"):
-        with pytest.raises(ValueError, match="divide the features"):
-            L1SVM().fit(GOOD * 1e160, LABELS)
-
-
-@pytest.mark.parametrize(
-    ("machine", "error", "message"),
-    [
-        (L1SVM(C=0), ValueError, "C=0; pass a number from 0 to 1e+06, 0 excluded"),
-        (L1SVM(C=-1), ValueError, "C=-1; pass"),
-        (L1SVM(C=1e7), ValueError, "C=10000000.0; pass"),
-        (L1SVM(C=np.inf), ValueError, "C=inf; pass"),
-        (L1SVM(C=np.nan), ValueError, "C=nan; pass"),
-        (L1SVM(C="1"), TypeError, "C='1' is str"),
-        (L1SVM(C=True), TypeError, "C=True is bool"),
-        (L1SVM(C=None), TypeError, "C=None is NoneType"),
-        (L1SVM(n_features=0), ValueError, "n_features=0; pass a number from 1"),
-        (L1SVM(n_features=2.5), ValueError, "n_features=2.5; pass a whole number"),
-        (L1SVM(refit="no"), TypeError, "refit='no'; pass True or False"),
-        (L1SVM(scale=1), TypeError, "scale=1; pass True or False"),
-    ],
-    ids=str,
-)
-def test_parameters_out_of_range_are_refused_in_words(machine, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        machine.fit(GOOD, LABELS)
-
-
-def test_parameters_at_the_ends_are_taken():
-    for C in (1e6, 10**6, np.float32(1), np.int64(3)):
-        assert L1SVM(C=C, scale=np.bool_(False)).fit(GOOD, LABELS).n_selected_ >= 1
-    assert quiet(L1SVM(C=1e-300), GOOD, LABELS).n_selected_ == 0
 
 
 @pytest.mark.parametrize("what", ["columns", "duals"])
@@ -643,50 +507,3 @@ def test_other_uses_of_the_solver_do_not_disturb():
     assert other.run() == highspy.HighsStatus.kOk
     assert L1SVM(refit=False).fit(X, y).objective_ == known
     highspy.Highs.resetGlobalScheduler(True)
-
-
-def test_copies_names_and_frames():
-    X, y = load("wdbc", return_X_y=True, as_frame=True)
-    words = np.where(y == 1, "benign", "malignant")
-    machine = L1SVM().fit(X, words)
-    assert machine.classes_.tolist() == ["benign", "malignant"]
-    assert machine.score(X, words) > 0.95
-    assert list(machine.get_feature_names_out()) == list(X.columns[machine.support_])
-    out = machine.set_output(transform="pandas").transform(X)
-    pd.testing.assert_frame_equal(out, X.loc[:, machine.support_])
-    thawed = pickle.loads(pickle.dumps(machine))
-    assert np.array_equal(thawed.decision_function(X), machine.decision_function(X))
-    assert thawed.result_ == machine.result_
-    assert np.array_equal(clone(machine).fit(X, words).coef_, machine.coef_)
-
-
-def test_summary_names_the_objective_and_the_price():
-    X, y = load("pima", return_X_y=True)
-    machine = L1SVM(C=12.5).fit(X, y)
-    lines = machine.summary().splitlines()
-    assert lines[0] == f"L1SVM: {machine.n_selected_} of 8 features"
-    assert f"{machine.objective_:.6g} at C=12.5" in lines[1]
-    assert "no promise for new data" in lines[2]
-    assert len(lines) == 5 + machine.n_selected_
-    empty = quiet(L1SVM(C=0.1), X, y).summary()
-    assert empty.startswith("L1SVM: 0 of 8 features")
-
-
-def test_results_are_plain_data():
-    X, y = load("wdbc", return_X_y=True)
-    machine = L1SVM().fit(X, y)
-    result = machine.result_
-    assert result.status == "solved" and type(result.objective) is float
-    assert type(result.duality_gap) is float and 0 <= result.duality_gap <= 1e-7
-    assert result.violation == 0
-    assert result.counts["linear program"] == 1 and result.counts["pivot"] >= 10
-    assert all(type(count) is int for count in result.counts.values())
-    assert type(machine.objective_) is float and result.objective == machine.objective_
-
-
-# some checks fit rows that have nothing to do with their labels
-@pytest.mark.filterwarnings("ignore::fsnotes.errors.SelectionWarning")
-@pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks([L1SVM(), L1SVM(C=3.0, refit=False), L1SVM(C=100.0, scale=False)])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)

@@ -572,14 +572,6 @@ def test_before_a_fit_there_are_no_probabilities(crescents):
         RVM().predict_proba(crescents[0])
 
 
-def test_too_few_actions_are_told(crescents):
-    message = "not converged in 3 actions: .* raise max_iter"
-    with pytest.warns(ConvergenceWarning, match=message) as caught:
-        machine = RVM(gamma=1.0, max_iter=3).fit(*crescents)
-    assert caught[0].filename == __file__
-    assert machine.n_iter_ == 3 and machine.result_.status == "max_iter"
-
-
 def test_a_hessian_that_is_singular_is_told():
     for matrix in (
         [[1.0, 0.0], [0.0, -1.0]],
@@ -602,12 +594,3 @@ def test_a_mode_that_is_not_reached_is_told(heavy, crescents):
 def test_a_kernel_without_finite_values_is_refused(crescents):
     with pytest.raises(ValueError, match="not finite"):
         RVM(kernel=lambda a, b: np.nan).fit(*crescents)
-
-
-def test_progress_is_shown_where_asked(crescents, capsys):
-    RVM(gamma=1.0).fit(*crescents)
-    assert capsys.readouterr().err == ""
-    machine = RVM(gamma=1.0, progress=True).fit(*crescents)
-    shown = capsys.readouterr().err
-    assert "RVM" in shown and f"points={len(machine.support_)}" in shown
-    assert f"{machine.n_iter_}action" in shown
