@@ -2,19 +2,16 @@
 
 import tracemalloc
 from dataclasses import replace
-from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.linalg import lapack
 from scipy.optimize import linprog
 
 from fsnotes import load, make_wide
 from fsnotes.errors import SubproblemError
-from fsnotes.solvers import interior_point
 from fsnotes.solvers import margin as svm
 from fsnotes.solvers.margin import SoftMargin
 
@@ -336,26 +333,6 @@ def test_pivots_never_lower_the_dual():
     assert rises > 500
 
 
-def test_counts_are_factorisations(monkeypatch):
-    factored = []
-
-    def counted(matrix, **options):
-        factored.append(len(matrix))
-        return lapack.dpotrf(matrix, **options)
-
-    tools = SimpleNamespace(dpotrf=counted, dpotrs=lapack.dpotrs)
-    for module in (svm, interior_point):
-        monkeypatch.setattr(module, "lapack", tools)
-    Z, y = standardized("sonar")
-    program, rng = SoftMargin(Z, y, np.ones(len(y))), np.random.default_rng(0)
-    cold = program.solve(np.ones(60), 2.0)
-    assert factorisations(cold) == len(factored) and cold.counts["interior point"] > 5
-    assert factored.count(60) == cold.counts["interior point"]
-    factored.clear()
-    warm = program.solve(rng.uniform(0.8, 1, 60), 2.0, start=cold)
-    assert 1 < warm.counts["pivot"] == len(factored) and not warm.counts["interior point"]
-
-
 # ---------------------------------------------------------------- invariances
 
 
@@ -542,14 +519,6 @@ def test_what_is_not_verified_is_not_returned(monkeypatch):
     monkeypatch.setattr(svm, "LARGEST_GAP", -1.0)
     with pytest.raises(SubproblemError, match="pass a smaller C than|columns of similar sizes"):
         case.solve()
-
-
-def test_the_best_of_all_ways_is_returned(monkeypatch):
-    found = [draw(seed).solve().duality_gap for seed in range(40)]
-    monkeypatch.setattr(svm, "WANTED_GAP", -1.0)
-    all_ways = [draw(seed).solve() for seed in range(40)]
-    assert sum(new.counts["interior point"] > 5 for new in all_ways) > 30
-    assert all(new.duality_gap <= old + 1e-13 for new, old in zip(all_ways, found, strict=True))
 
 
 @pytest.mark.parametrize("shape", [(30, 20_000), (20_000, 6)])
