@@ -75,7 +75,7 @@ class JointClassifier(SparseClassifier):
         check_count("max_iter", self.max_iter)
 
     def _margin_data(self, samples):
-        """The features in their units, and the samples in these."""
+        """The samples without copies, the scaling of their features, and the data of their margins."""
         samples = samples.deduplicate()
         features = self._scale_features(samples)
         if not self.scale:

@@ -134,8 +134,8 @@ class SmoothedRowSums:
     def tangent(self, W):
         """Rows of residuals and of weights, each with its dual variables and its curvature."""
         sums = self.sums
-        residuals = Rows(sums.X @ W - sums.Y, self.eps_rows, sums.sample_weight, self.theta)
-        return residuals, Rows(W, self.eps, np.full(len(W), sums.lam), self.xi)
+        residuals = SmoothedRows(sums.X @ W - sums.Y, self.eps_rows, sums.sample_weight, self.theta)
+        return residuals, SmoothedRows(W, self.eps, np.full(len(W), sums.lam), self.xi)
 
     def minimize(self, tangent, W):
         """A point no higher than the minimiser of the majoriser, or W itself to end the stage."""
@@ -207,7 +207,7 @@ class SmoothedRowSums:
         return inverse
 
 
-class Rows:
+class SmoothedRows:
     """Rows whose smoothed lengths cost, at a point, and the dual variables kept for them."""
 
     def __init__(self, rows, eps, factor, kept):

@@ -239,21 +239,6 @@ def test_the_refit_is_the_squared_hinge_machine_of_the_support(name):
     assert np.allclose(found, other.coef_.T, atol=1e-5)
 
 
-@both
-def test_so_many_features(refit):
-    X, y = WINE
-    full = RFS(lam=10, refit=False).fit(X, y)
-    order = np.argsort(-full.row_norms_)
-    for size in (1, 3, 6):
-        machine = RFS(lam=10, n_features=size, refit=refit).fit(X, y)
-        assert set(np.flatnonzero(machine.support_)) == set(order[:size])
-        assert machine.n_live_ == full.n_live_ and machine.objective_ == full.objective_
-        if not refit:
-            assert np.array_equal(machine.coef_[:, order[:size]], full.coef_[:, order[:size]])
-    with pytest.warns(SelectionWarning, match="n_features=13, but only 6 are alive at lam=60; 6 "):
-        assert RFS(lam=60, n_features=13).fit(X, y).n_selected_ == 6
-
-
 def test_a_large_lam_selects_nothing_and_says_so():
     X, y = WINE
     with pytest.warns(SelectionWarning, match="lam=1000 is too large .* above lam=") as caught:
