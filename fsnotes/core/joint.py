@@ -75,7 +75,7 @@ class JointClassifier(SparseClassifier):
         check_count("max_iter", self.max_iter)
 
     def _margin_data(self, samples):
-        """The samples without copies, the scaling of their features, and the data of their margins."""
+        """The samples without copies, how their features are scaled, and their margins."""
         samples = samples.deduplicate()
         features = self._scale_features(samples)
         if not self.scale:
