@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optimality import minimax_residual
 
 from fsnotes import ClassMoments, literal, load, make_instance, make_wide
 from fsnotes.core.bounds import (
@@ -231,17 +232,6 @@ def test_a_direction_without_variance_and_without_gap_does_not():
 # the minimax machine
 
 
-def stationarity(w, gap, S1, S2):
-    """Residual of the conditions of min s1 + s2 with d'w = 1: S1 w / s1 + S2 w / s2 = (s1 + s2) d.
-
-    In units of the deviations, since features have any scale.
-    """
-    s1, s2 = spreads(w, S1, S2)
-    unit = np.sqrt(np.diag(S1) + np.diag(S2))
-    rest = S1 @ w / s1 + S2 @ w / s2 - (s1 + s2) * gap
-    return abs(rest / unit).max() / ((s1 + s2) * abs(gap / unit).max())
-
-
 @pytest.mark.parametrize("wide", [False, True], ids=["dense", "wide"])
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -253,7 +243,7 @@ def test_the_minimax_machine_is_optimal(wide, seed):
     assert np.isclose(gap @ w, 1, rtol=1e-9)
     assert np.allclose(machine.deviations, s, rtol=1e-6)
     assert np.isclose(machine.kappa, 1 / s.sum(), rtol=1e-6)
-    assert stationarity(w, gap, S1, S2) < 1e-6
+    assert minimax_residual(w, gap, [S1, S2]) < 1e-6
     assert np.allclose(machine.margin_split / s, machine.kappa, rtol=1e-5)
     unit = np.sqrt(np.diag(S1) + np.diag(S2))
     scaled = gap / unit, S1 / np.outer(unit, unit), S2 / np.outer(unit, unit)
@@ -268,7 +258,7 @@ def test_the_minimax_machine_is_the_statement():
         w, _, value = literal.mpm(X[y == 1].mean(axis=0), X[y == 0].mean(axis=0), S1, S2)
         assert np.isclose(machine.deviations.sum(), value, rtol=1e-6)
         assert np.allclose(machine.weights, w, atol=1e-3 * abs(w).max())
-        assert stationarity(machine.weights, gap, S1, S2) < 1e-8
+        assert minimax_residual(machine.weights, gap, [S1, S2]) < 1e-8
 
 
 @pytest.mark.parametrize("name", ["sonar", "pima", "wisconsin", "wpbc", "titanic", "wdbc"])
@@ -276,7 +266,7 @@ def test_the_minimax_machine_of_real_data(name):
     X, y = load(name, return_X_y=True)
     gap, S1, S2 = definition(X, y)
     machine = minimax(pair_of(X, y))
-    assert stationarity(machine.weights, gap, S1, S2) < 1e-6
+    assert minimax_residual(machine.weights, gap, [S1, S2]) < 1e-6
     s = spreads(machine.weights, S1, S2)
     assert np.isclose(machine.kappa * s.sum(), 1, rtol=1e-6)
 

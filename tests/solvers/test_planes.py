@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import optimality
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,26 +52,16 @@ def by_primal(near, far, fit, hinge, costs):
     return found.fun
 
 
-def worth(near, far, fit, hinge, costs, weights, offset):
-    """Of a plane, row by row; weights of infinite cost are none."""
-    assert not weights[np.isinf(costs)].any()
-    value = sum(c * abs(w) for c, w in zip(costs, weights, strict=True) if w != 0)
-    value += sum(c * abs(row @ weights + offset) for c, row in zip(fit, near, strict=True))
-    return value + sum(
-        c * max(0, 1 + row @ weights + offset) for c, row in zip(hinge, far, strict=True)
-    )
+def worth(near, far, *more):
+    return optimality.plane(near, far, *more, np.zeros(len(near) + len(far))).value
 
 
 def proves(program, multipliers, costs):
     """The bound of multipliers, once their constraints are seen to hold but for a last digit."""
-    near, far, fit, hinge = program.near, program.far, program.fit, program.hinge
-    alpha, beta = multipliers[: len(fit)], multipliers[len(fit) :]
-    size = 1e-13 * (1 + abs(multipliers).sum())
-    assert (abs(near.T @ alpha + far.T @ beta) <= costs + size * (1 + abs(program.XT).max())).all()
-    assert abs(alpha.sum() + beta.sum()) <= size
-    assert (abs(alpha) <= fit * (1 + 1e-12)).all()
-    assert (beta >= 0).all() and (beta <= hinge * (1 + 1e-12)).all()
-    return beta.sum()
+    data = program.near, program.far, program.fit, program.hinge, costs
+    certificate = optimality.plane(*data, np.zeros(len(costs)), 0.0, multipliers)
+    assert not any(certificate.violations.values()), certificate.violations
+    return certificate.bound
 
 
 # ---------------------------------------------------------------- value and proof

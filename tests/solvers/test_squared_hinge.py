@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import optimality
 import pytest
 from scipy.optimize import linprog, nnls
 
@@ -57,18 +58,8 @@ def solve(case):
 
 
 def violations(case, found):
-    """Violations of the optimality conditions, from rows, multipliers and weights."""
-    r, size = found.multipliers, abs(case.targets).max(axis=0)
-    slacks = case.signs * (case.Z @ found.weights) + case.softness[:, None] * r - case.targets
-    parts = abs(case.Z) @ (abs(case.Z).T @ r)
-    apart = abs(case.Z @ (found.weights - case.Z.T @ (case.signs * r)))
-    value = np.maximum((abs(case.targets) * r).sum(axis=0), 1e-300)
-    return {
-        "negative": max(-r.min(), 0),
-        "short": (np.maximum(-slacks, 0).max(axis=0) / size).max(),
-        "complementary": (abs((r * slacks).sum(axis=0)) / value).max(),
-        "sum": (apart.max(axis=0) / np.maximum(parts.max(axis=0), 1e-300)).max(),
-    }
+    data = case.Z, case.signs, case.softness, case.targets
+    return optimality.squared_hinge(*data, found.multipliers, found.weights)
 
 
 def proves(case, program, certificate):
