@@ -12,6 +12,7 @@ from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.mm import Result
 from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.core.samples import first_of_equals
+from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.em.refit import Candidate, LeastLoss
 from fsnotes.em.zero_norm import ZeroNorm
@@ -28,7 +29,6 @@ LARGEST = 1e140  # value of a kernel, whose square must not overflow
 ASYMMETRIC = 1e-8  # part of the largest value by which a kernel may differ from its transpose
 AS_GOOD = 1e-7  # part of the least objective by which a refit of least norm may exceed it
 ROUNDED = 1e-9  # part of an objective that may be rounding
-GAP = 1e-6  # relative duality gap of a refit that counts as verified
 INDEFINITE = 1e-8  # part of the largest eigenvalue; larger ones below zero are no rounding
 
 
@@ -277,7 +277,7 @@ class SparseKernelSVM(BasisClassifier):
         weights = next((w for w, v in zip(found, values, strict=True) if v <= most), end)
         value = self._value(run, weights)
         gap = max(0.0, float((value - np.count_nonzero(weights) - bound) / value))
-        if gap > GAP:
+        if gap > VERIFIED_GAP:
             self._warn_of_gap(gap)
         return weights, gap
 
@@ -319,9 +319,10 @@ class SparseKernelSVM(BasisClassifier):
 
     def _warn_of_gap(self, gap):
         warn(
-            f"the refit is not verified: duality gap {gap:.1e}, more than {GAP:g}, as where points "
-            "are nearly the same to the kernel, or weights of rows very different; it is no worse "
-            "than refit=False. Pass a larger gamma, fewer points in basis=, or C0= above 0",
+            f"the refit is not verified: duality gap {gap:.1e}, more than {VERIFIED_GAP:g}, as "
+            "where points are nearly the same to the kernel, or weights of rows very different; it "
+            "is no worse than refit=False. Pass a larger gamma, fewer points in basis=, or C0= "
+            "above 0",
             ConvergenceWarning,
         )
 

@@ -6,6 +6,7 @@ of features plus C times the least sum of hinge losses on them, which is a linea
 
 import numpy as np
 
+from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hard_margin import least_norm
 from fsnotes.solvers.highs import DualModel
@@ -18,7 +19,6 @@ ADDED = 1e-8  # part of that by which a machine of least norm may have more loss
 NEARLY = 0.99  # a margin that is lengthened to 1
 REFINEMENTS = 3  # of multipliers, where weights are large
 EXCHANGED = 5  # features tried in the place of one
-GAP = 1e-6  # relative duality gap of an answer that counts as verified
 
 
 class Candidate:
@@ -118,7 +118,7 @@ class LeastLoss:
         multipliers = self.multipliers
         bound = self._bound_from(multipliers, candidate)
         for _ in range(REFINEMENTS):
-            if bound >= candidate.hinge * (1 - GAP):
+            if bound >= candidate.hinge * (1 - VERIFIED_GAP):
                 break
             multipliers = np.clip(self._refine(multipliers), 0, self.data.sample_weight)
             bound = max(bound, self._bound_from(multipliers, candidate))
@@ -286,9 +286,9 @@ class SupportSearch:
         lack = self.C * max(candidate.hinge - program.bound(candidate), 0.0)
         gap = float(lack / candidate.objective) if lack > 0 else 0.0
         self.gap = max(self.gap, gap)
-        if not gap <= GAP:
+        if not gap <= VERIFIED_GAP:
             raise SubproblemError(
-                f"the refit was not solved: duality gap {gap:.1e}, more than {GAP:g}; pass a "
-                f"smaller C than {self.C:g}, scale=True or refit=False"
+                f"the refit was not solved: duality gap {gap:.1e}, more than {VERIFIED_GAP:g}; "
+                f"pass a smaller C than {self.C:g}, scale=True or refit=False"
             )
         return candidate.weights

@@ -21,6 +21,7 @@ from fsnotes.core.reweighting import (
     heaviest,
     logarithms,
 )
+from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.em.refit import SupportSearch
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
@@ -31,7 +32,6 @@ __all__ = ["ZeroNorm", "ZeroNormSVM"]
 
 BELOW = (1 / 2, 1 / 4)  # times C, where the search for a support goes on
 SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal penalties search
-GAP = 1e-6  # relative duality gap of an answer that counts as verified
 
 
 class ZeroNorm(Reweighted):
@@ -355,9 +355,9 @@ def flattest(data, C):
     multipliers = balance(multipliers, data.signs)
     bound = multipliers.sum() / max(1.0, abs(multipliers @ signed).sum())
     gap = max(0.0, float(1 - bound / objective))
-    if gap > GAP:
+    if gap > VERIFIED_GAP:
         raise SubproblemError(
-            f"the linear program was not solved: duality gap {gap:.1e}, more than {GAP:g}; "
-            "pass a smaller C, or scale=True"
+            f"the linear program was not solved: duality gap {gap:.1e}, more than "
+            f"{VERIFIED_GAP:g}; pass a smaller C, or scale=True"
         )
     return weights, float(objective), gap

@@ -11,12 +11,12 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
+from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.errors import SubproblemError
 
 __all__ = ["least_norm"]
 
 AT_END = 1e-9  # part of a multiplier's largest value by which it may miss its end by rounding
-GAP = 1e-6  # relative duality gap, and relative violation, of an answer that counts as verified
 ACCURACY = 1e-10  # asked of the solver; what it finds is made more accurate afterwards
 
 
@@ -59,10 +59,10 @@ def least_norm(Z, signs, multipliers, caps):
             gap = _distance(x, duals, constraints, limits, count)
             if best is None or gap < best[0]:
                 best = gap, x
-    if not best[0] <= GAP:
+    if not best[0] <= VERIFIED_GAP:
         raise SubproblemError(
             f"the hard-margin program was not solved: duality gap or violation {best[0]:.1e}, "
-            f"more than {GAP:g}. Pass columns of similar sizes"
+            f"more than {VERIFIED_GAP:g}. Pass columns of similar sizes"
         )
     return best[1][:-1]
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.highs import DualModel
 from fsnotes.solvers.hinge import LARGEST_C, HingeData, balance, best_offset
 
 __all__ = ["HingeProgram", "Solution", "WeightedProgram", "nothing_gains"]
 
-NEGLIGIBLE = 1e-6  # part of the largest weight, in units of selection, that counts as zero
 LOST = 1e-9  # part of an objective, or of the largest weight, that counts as nothing
 GAP = 1e-7  # relative duality gap of an answer that counts as verified
 BATCH = 100  # features that join the linear program at a time
@@ -47,7 +47,7 @@ class HingeProgram(HingeData):
             If the solution is not verified by its duality gap.
         """
         weights, bound, status = self._solve_dual(C)
-        large = abs(weights) > NEGLIGIBLE * abs(weights).max(initial=0)
+        large = abs(weights) > NEGLIGIBLE_WEIGHT * abs(weights).max(initial=0)
         solution = Solution(self, C, weights, bound)
         for fewer in (np.zeros(len(weights)), np.where(large, weights, 0)):
             tried = Solution(self, C, fewer, bound)

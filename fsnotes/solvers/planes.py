@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
 
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, VERIFIED_GAP
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.highs import DualModel
 from fsnotes.solvers.hinge import LARGEST_C, balance, best_offset
@@ -23,8 +24,6 @@ from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["Plane", "PlaneProgram", "flat_plane", "l2_plane", "plane_loss"]
 
-GAP = 1e-6  # relative duality gap up to which a plane counts as verified
-NEGLIGIBLE = 1e-6  # part of the largest weight up to which a weight counts as zero
 LOST = 1e-9  # part of a value by which it may rise where weights are dropped
 VIOLATED = 1e-9  # part of its limit by which a constraint has to be violated to join the program
 BATCH = 64  # weights that join the linear program at a time: all of them in most data
@@ -77,7 +76,7 @@ def flat_plane(n_weights, fit, hinge):
 
 def require_verified(plane, fit, hinge):
     """Return the plane if its duality gap is small, or raise an error that says what to pass."""
-    if plane.duality_gap <= GAP:
+    if plane.duality_gap <= VERIFIED_GAP:
         return plane
     largest = max(fit.max(), hinge.max())
     remedy = "pass a smaller c_fit and c_hinge, or scale=True if it is False"
@@ -85,7 +84,7 @@ def require_verified(plane, fit, hinge):
         remedy = "pass a smaller c_fit, c_hinge or sample_weight"
     raise SubproblemError(
         f"the problem of a plane was not solved: duality gap {plane.duality_gap:.1e}, more than "
-        f"{GAP:g}, where samples have penalties up to {largest:.3g}; {remedy}"
+        f"{VERIFIED_GAP:g}, where samples have penalties up to {largest:.3g}; {remedy}"
     )
 
 
@@ -164,7 +163,7 @@ class PlaneProgram:
         """Return the best plane, once it is verified, without weights that gain nothing."""
         plane = self._solve_once(costs)
         for options in RESTARTS:
-            if plane.duality_gap <= GAP:
+            if plane.duality_gap <= VERIFIED_GAP:
                 break
             self._restart(options)
             plane = self._solve_once(costs)
@@ -189,7 +188,7 @@ class PlaneProgram:
         flat = flat_plane(len(costs), self.fit, self.hinge)
         if flat.value <= most:
             return self._plane(flat.weights, costs, bound, multipliers)
-        negligible = abs(weights) <= NEGLIGIBLE * abs(weights).max(initial=0)
+        negligible = abs(weights) <= NEGLIGIBLE_WEIGHT * abs(weights).max(initial=0)
         if weights[negligible].any():
             fewer = self._plane(np.where(negligible, 0, weights), costs, bound, multipliers)
             plane = fewer if fewer.value <= most else plane
