@@ -861,7 +861,6 @@ def test_a_fit_forgets_the_one_before(model):
     machine = fitted(model, X[:, :3], y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clone(model).fit(frame, np.array(["u", "v"])[y])
         other = clone(model).fit(frame, np.array(["u", "v"])[y]).fit(X[:, :3], y)
     assert_same_bits(machine, other)
     assert vars(machine).keys() == vars(other).keys()
@@ -963,19 +962,20 @@ def test_constant_columns_are_named_and_left_out(model):
     if getattr(model, "kernel", None) == "poly":
         return  # a constant column adds to its values
     machine = fitted(plain, X, y)
-    for data, names in ((wide, "1, 4"), (frame, "dull, rounded")):
+    many = np.hstack([wide, np.zeros((len(y), 10))])
+    for data, names in ((many, "1, 4, 6, 7, 8, ..."), (wide, "1, 4"), (frame, "dull, rounded")):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             more = clone(model).fit(data, y)
         line = inspect.currentframe().f_lineno - 1
         mine = [w for w in caught if "constant features" in str(w.message)]
         assert len(mine) == 1 and mine[0].category is SelectionWarning
-        assert str(mine[0].message).endswith(f"there are 2: {names}")
+        assert str(mine[0].message).endswith(f"there are {2 if data is not many else 12}: {names}")
         # every warning points to the line that calls
         assert {(w.filename, w.lineno) for w in caught} == {(__file__, line)}
     expected = machine.decision_function(X)
     assert np.isclose(machine.objective_, more.objective_, rtol=1e-5)
-    found = fitted(model, wide, y).decision_function(wide)
+    found = more.decision_function(frame)
     assert np.allclose(found, expected, rtol=1e-3, atol=1e-3 * abs(expected).max())
     if selects_features(more):
         assert not more.support_[constant].any()
@@ -985,11 +985,6 @@ def test_constant_columns_are_named_and_left_out(model):
         with pytest.warns(SelectionWarning, match="2: 1, 4") as caught:
             clone(model).fit_moments(ClassMoments.from_data(wide, y))
         assert caught[0].filename == __file__
-    many = np.hstack([wide, np.zeros((len(y), 10))])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        clone(model).fit(many, y)
-    assert any("there are 12: 1, 4, 6, 7, 8, ..." in str(w.message) for w in caught)
 
 
 @where(SETTINGS, selects_features)
@@ -1030,10 +1025,10 @@ def test_two_rows_are_enough(model):
 def test_degenerate_data_are_fitted_or_refused_in_words(model, kind):
     if kind in ("huge", "tiny") and not model.scale:
         pytest.skip("numbers are taken as they are")
-    for seed in (0, 1, 2):
+    for seed in (0, 1):
         X, y = draw(
             seed,
-            n_rows=8 if kind == "wide" else 20,
+            n_rows=8 if kind == "wide" else 16,
             n_features={"wide": 14, "one column": 1}.get(kind, 5),
             integer=kind in ("integer", "repeated"),
             repeated=kind == "repeated",
@@ -1080,17 +1075,17 @@ def test_training_accuracy_is_never_below_the_bound(model, name):
     if "Kernel" in type(model).__name__:  # a column a row
         X, y = X[::6], y[::6]
     X = X[:, :: 1 + X.shape[1] // 20]
-    for labels in (y, np.where(y == 1, "a", "b")):
-        machine = fitted(model, X, labels)
-        promised = machine.worst_case_accuracy_
-        assert promised.shape == (2,) and (promised > 0).any()
-        if hasattr(machine, "largest_delta_"):
-            assert (promised <= machine.largest_delta_ + 1e-9).any()
-        assert np.allclose(promised, bounds_of(machine, X, labels), rtol=1e-6, atol=1e-9)
-        assert_bounds_hold(machine, X, labels)
-        if takes("retain")(model) and model.get_params().get("n_features") is None:
-            assert (promised >= machine.delta_ * (1 - 1e-5)).all()
-            assert np.isclose(machine.delta_, model.retain * machine.largest_delta_, rtol=1e-9)
+    labels = np.where(y == 1, "a", "b") if name in ("pima", "sonar") else y
+    machine = fitted(model, X, labels)
+    promised = machine.worst_case_accuracy_
+    assert promised.shape == (2,) and (promised > 0).any()
+    if hasattr(machine, "largest_delta_"):
+        assert (promised <= machine.largest_delta_ + 1e-9).any()
+    assert np.allclose(promised, bounds_of(machine, X, labels), rtol=1e-6, atol=1e-9)
+    assert_bounds_hold(machine, X, labels)
+    if takes("retain")(model) and model.get_params().get("n_features") is None:
+        assert (promised >= machine.delta_ * (1 - 1e-5)).all()
+        assert np.isclose(machine.delta_, model.retain * machine.largest_delta_, rtol=1e-9)
 
 
 # ---------------------------------------------------------------- what is said

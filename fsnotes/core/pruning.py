@@ -89,6 +89,8 @@ def _exchange(pair, features, point, goal):
             rest = np.delete(features, leaver)
             for outsider in outsiders:
                 tried = np.append(rest, outsider)
+                if not pair.mean_diff[tried].any():  # equal means, no margin
+                    continue
                 other = minimax(few, np.searchsorted(concerned, tried))
                 if other.kappa > best:
                     best = other.kappa
