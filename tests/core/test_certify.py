@@ -394,6 +394,7 @@ def test_a_poor_start_is_improved(monkeypatch):
         assert found.is_exact and np.array_equal(found.support, exact.support)
 
 
+@pytest.mark.alone
 def test_a_limit_in_seconds_is_kept():
     X, y = load("sonar", return_X_y=True)
     began = time.perf_counter()

@@ -5,12 +5,11 @@ import inspect
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 import fsnotes
-from fsnotes import L1MPM, L1SVM, MPM, SMPM, KernelMPM, ProbitEM, TwinSVM, errors, load
+from fsnotes import L1SVM, MPM, KernelMPM, ProbitEM, TwinSVM, errors, load
 from fsnotes.core.estimator import BaseClassifier, SparseClassifier
 from fsnotes.core.samples import Samples
 from fsnotes.core.validation import check_bool, check_real
@@ -22,26 +21,6 @@ from fsnotes.errors import (
     TrivialBoundWarning,
 )
 
-MODELS = [MPM(), L1MPM(retain=0.7), SMPM(lam=1)]
-each_model = pytest.mark.parametrize("model", MODELS, ids=["mpm", "l1", "s"])
-
-
-@each_model
-@pytest.mark.parametrize("labels", [[0, 1], [-1, 1], [5, 2], ["b", "a"], [True, False], [2.0, 1.0]])
-def test_scores_above_zero_are_the_second_class(model, labels):
-    X, y = load("wdbc", return_X_y=True)
-    named = np.array(labels)[y]
-    machine = clone(model).fit(X, named)
-    assert machine.classes_.tolist() == sorted(labels)
-    scores = machine.decision_function(X)
-    assert scores.shape == (len(X),)
-    assert np.allclose(scores, X @ machine.coef_[0] + machine.intercept_[0])
-    assert np.array_equal(machine.predict(X) == machine.classes_[1], scores > 0)
-    second = named == machine.classes_[1]
-    assert scores[second].mean() > 0 > scores[~second].mean()
-    assert machine.predict(X).dtype == named.dtype
-    assert machine.score(X, named) > 0.8
-
 
 def test_a_score_of_zero_is_the_first_class():
     machine = MPM().fit([[0.0], [1], [4], [5]], [0, 0, 1, 1])
@@ -49,113 +28,10 @@ def test_a_score_of_zero_is_the_first_class():
     assert machine.predict([[2.0], [2.1], [1.9]]).tolist() == [0, 1, 0]
 
 
-@each_model
-def test_support_is_where_weights_are_not_zero(model):
-    X, y = load("wdbc", return_X_y=True)
-    machine = clone(model).fit(X, y)
-    assert machine.support_.dtype == bool and machine.support_.shape == (X.shape[1],)
-    assert np.array_equal(machine.support_, machine.coef_[0] != 0)
-    assert np.array_equal(machine.get_support(), machine.support_)
-    assert np.array_equal(machine.get_support(indices=True), np.flatnonzero(machine.support_))
-    assert machine.n_selected_ == machine.support_.sum()
-    assert np.array_equal(machine.transform(X), X[:, machine.support_])
-    back = machine.inverse_transform(machine.transform(X))
-    assert np.array_equal(back, np.where(machine.support_, X, 0))
-
-
-@each_model
-def test_nothing_works_before_fit(model):
-    X, _ = load("pima", return_X_y=True)
-    fresh = clone(model)
-    from sklearn.exceptions import NotFittedError
-
-    for call in (
-        lambda: fresh.predict(X),
-        lambda: fresh.decision_function(X),
-        lambda: fresh.transform(X),
-        lambda: fresh.get_support(),
-        lambda: fresh.summary(),
-    ):
-        with pytest.raises(NotFittedError):
-            call()
-
-
-@each_model
-def test_other_names_and_widths_are_refused(model):
-    X, y = load("pima", return_X_y=True)
-    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(8)])
-    machine = clone(model).fit(frame, y)
-    assert machine.feature_names_in_.tolist() == list(frame.columns)
-    names = machine.get_feature_names_out()
-    assert names.tolist() == [f"f{j}" for j in np.flatnonzero(machine.support_)]
-    for wrong in (frame[frame.columns[::-1]], frame.rename(columns={"f0": "g0"})):
-        for method in (machine.predict, machine.decision_function, machine.transform):
-            with pytest.raises(ValueError, match="feature names should match"):
-                method(wrong)
-    unnamed = clone(model).fit(X, y)
-    assert not hasattr(unnamed, "feature_names_in_")
-    with pytest.warns(UserWarning, match="feature names"):
-        unnamed.predict(frame)
-    for method in (unnamed.predict, unnamed.decision_function, unnamed.transform):
-        with pytest.raises(ValueError, match="8 features"):
-            method(X[:, :7])
-    refitted = machine.fit(X, y)
-    assert not hasattr(refitted, "feature_names_in_")
-
-
-@each_model
-def test_bad_rows_are_refused_at_prediction(model):
-    X, y = load("pima", return_X_y=True)
-    machine = clone(model).fit(X, y)
-    X = X.copy()
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        machine.predict(X)
-    with pytest.raises(ValueError, match="2D"):
-        machine.predict(X[0])
-
-
-@each_model
-def test_summary_without_names(model):
-    X, y = load("pima", return_X_y=True)
-    machine = clone(model).fit(X, y)
-    lines = machine.summary().splitlines()
-    assert lines[0].endswith(f"{machine.n_selected_} of 8 features")
-    heaviest = abs(machine.coef_[0] * machine.scale_).argmax()
-    assert lines[5].split()[0] == f"x{heaviest}"
-    assert len(lines) == 5 + machine.n_selected_
-    assert lines[3].startswith(f"a positive weight favours class {machine.classes_.tolist()[1]!r}")
-    assert lines[4].split() == ["feature", "weight", "weight", "x", "sd"]
-    # columns stand below one another
-    assert len({len(line) for line in lines[4:]}) == 1
-
-
 def test_summary_names_the_classes():
     X, y = load("pima", return_X_y=True)
     text = MPM().fit(X, np.array(["well", "ill"])[y]).summary()
     assert "'ill' 0." in text and "'well' 0." in text
-
-
-def test_lists_integers_and_read_only_arrays_will_do():
-    X, y = load("titanic", return_X_y=True)
-    whole = X.astype(int)
-    machine = MPM().fit(X, y)
-    for other in (whole.tolist(), whole, X.astype(np.float32), np.asfortranarray(X)):
-        assert np.allclose(MPM().fit(other, y.tolist()).coef_, machine.coef_, rtol=1e-6)
-    X.setflags(write=False)
-    y.setflags(write=False)
-    held = X.copy()
-    assert np.array_equal(MPM().fit(X, y).coef_, machine.coef_)
-    assert np.array_equal(X, held)
-
-
-@each_model
-def test_one_weight_for_all_rows(model):
-    X, y = load("pima", return_X_y=True)
-    plain, weighted = clone(model).fit(X, y), clone(model).fit(X, y, sample_weight=3)
-    assert np.allclose(plain.coef_, weighted.coef_, rtol=1e-5, atol=1e-8)
-    with pytest.raises(ValueError, match="negative"):
-        clone(model).fit(X, y, sample_weight=-1)
 
 
 def test_errors_are_of_kinds_that_callers_expect():
