@@ -202,14 +202,20 @@ def nodes_of(source):
 
 @functools.cache
 def solvers():
-    """Names of what solves something in the package, by module; by "fsnotes" what that brings."""
+    """Names of what solves something in the package, by module; by a room what stands in it."""
     found = {}
-    for file in sorted((ROOT / "fsnotes").glob("[a-z]*.py")):
-        if file.stem not in probe.GIVEN:
-            body = ast.parse(file.read_text(encoding="utf-8")).body
-            names = {n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-            found[f"fsnotes.{file.stem}"] = {name for name in names if not name.startswith("_")}
-    return found | {"fsnotes": set(fsnotes.__all__) & set().union(*found.values())}
+    for file in sorted((ROOT / "fsnotes").rglob("[a-z]*.py")):
+        module = ".".join(file.relative_to(ROOT / "fsnotes").with_suffix("").parts)
+        if probe.is_given(module):
+            continue
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        names = {n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        names = {name for name in names if not name.startswith("_")}
+        found[f"fsnotes.{module}"] = names
+        room = found.setdefault(f"fsnotes.{module}".rpartition(".")[0], set())
+        room |= names
+    found["fsnotes"] = set(fsnotes.__all__) & set().union(*found.values())
+    return found
 
 
 def solvers_named(sources, listed):
