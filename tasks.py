@@ -287,7 +287,8 @@ def lab(arguments):
 # ---------------------------------------------------------------- checking
 
 # the numerics of what all formulations share: a minute on two cores
-QUICK = ["-n", "auto", "-m", "not alone", "tests/core", "tests/solvers", "tests/test_contract.py"]
+QUICK = ["-n", "auto", "-m", "not alone and not further"]
+QUICK += ["tests/core", "tests/solvers", "tests/test_contract.py"]
 # all tests: those that bear company on all cores, then those that measure time or build the site
 EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"], ["-m", "alone"]]
 TESTS_FAILED = 1  # what pytest exits with, unless it broke off

@@ -459,9 +459,21 @@ TWO_EACH = [setting for contract in CONTRACTS.values() for setting in contract[:
 
 
 def where(models, condition=lambda model: True):
-    """Models of which the condition holds, as values of a test's parameter."""
-    chosen = {name: model for name, model in models.items() if condition(model)}
-    return pytest.mark.parametrize("model", chosen.values(), ids=chosen)
+    """Models of which the condition holds, as values of a test's parameter.
+
+    Settings beyond the usual one are marked, so that the quick tests leave them out.
+    """
+    chosen = [
+        pytest.param(model, id=name, marks=pytest.mark.further if is_further(name) else ())
+        for name, model in models.items()
+        if condition(model)
+    ]
+    return pytest.mark.parametrize("model", chosen)
+
+
+def is_further(name):
+    """Whether "L1MPM-2" names another setting than the usual one, which is number 0."""
+    return name.partition("-")[2] not in ("", "0")
 
 
 def contract_of(model):
