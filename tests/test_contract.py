@@ -630,6 +630,20 @@ def test_parameters_at_the_ends_are_taken(model):
 
 
 @each
+@pytest.mark.parametrize("small", [False, True])
+def test_numbers_of_numpy_are_numbers(model, small):
+    X, y = draw(3, 30, 5)
+    model = clone(model)
+    if small:  # where little or nothing is selected, and a warning says what to pass
+        penalties = {"C", "c_fit", "c_hinge"} & model.get_params().keys()
+        model.set_params(**dict.fromkeys(penalties, 1e-4))
+    kinds = {float: np.float64, int: np.int64, bool: np.bool_}
+    given = {name: value for name, value in model.get_params().items() if type(value) in kinds}
+    same = clone(model).set_params(**{n: kinds[type(value)](value) for n, value in given.items()})
+    assert_same_bits(fitted(model, X, y), fitted(same, X, y))
+
+
+@each
 @pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
 def test_bad_data_is_refused_in_words(model, arguments, error, message):
     if "OneVsRest" in message and takes_many_classes(model):

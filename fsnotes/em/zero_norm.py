@@ -294,10 +294,14 @@ class ZeroNormSVM(SparseClassifier):
                 SelectionWarning,
             )
             return
-        remedies = ["a larger C"] * (self.C < LARGEST_C)
-        remedies += ['start="large_C"'] * (self.start == "identity")
-        remedies += ["refit=True"] * (not self.refit)
-        remedies = " or ".join([", ".join(remedies)] * bool(remedies) + ["n_features="])
+        remedies = []
+        if self.C < LARGEST_C:
+            remedies.append("a larger C")
+        if self.start == "identity":
+            remedies.append('start="large_C"')
+        if not self.refit:
+            remedies.append("refit=True")
+        remedies = f"{', '.join(remedies)} or n_features=" if remedies else "n_features="
         warn(
             f"C={self.C:g} is too small to select a feature: {why}; pass {remedies}",
             SelectionWarning,

@@ -199,7 +199,10 @@ class TwinClassifier(SparseClassifier):
         )
 
     def _remedies_of_flat(self):
-        return ["a larger c_fit and c_hinge"] + ['kernel="rbf"'] * (self.kernel is None)
+        remedies = ["a larger c_fit and c_hinge"]
+        if self.kernel is None:
+            remedies.append('kernel="rbf"')
+        return remedies
 
     @property
     def support_(self):
