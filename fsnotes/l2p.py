@@ -3,18 +3,16 @@
 The formulation is that of H. Peng and Y. Fan (2016), whose equations are cited by their numbers.
 """
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
-from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.core.joint import REFIT_C, JointClassifier
-from fsnotes.core.mm import stages
+from fsnotes.core.mm import stages, warn_of_max_iter
 from fsnotes.core.surrogates import Power
-from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_bool, check_one_of, check_real
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.squared_hinge import SquaredHinge, Unbounded
@@ -27,7 +25,6 @@ ROUGH = 3e-2  # change of W at which a stage on the way ends, relative to its la
 MISSING = 1e-4  # part of a margin that rounding may take away
 DEPENDENT = 1e-10  # part of a column outside of the span of others, if it depends on them
 ROUNDS = 30  # exchanges for each row, before non-negative least squares are given up
-NO_RISE = 1e-9  # part of an objective that a row may gain by rounding when it is dropped
 LOST = 1e-9  # part of a margin or of an objective that rows dropped at the end may cost
 GAIN = 1e-12  # part of an objective by which a longer step has to lower it
 REACH = 2  # number of steps by which a longer step goes ahead at first, and at least
@@ -46,7 +43,9 @@ class Smoothed:
     """
 
     def __init__(self, data, p, C, eps, tol):
-        self.data, self.C, self.tol = data, C, tol
+        self.data = data
+        self.C = C
+        self.tol = tol
         self.power = Power(p, eps)
 
     def value(self, W):
@@ -426,25 +425,24 @@ class DSO(JointClassifier):
         from tqdm import tqdm
 
         hidden = not self.progress
-        with (
-            tqdm(total=len(problems), desc="DSO", unit="stage", disable=hidden) as bar,
-            warnings.catch_warnings(),
-        ):
-            # A stage on the way need not converge.
-            warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
+        with tqdm(total=len(problems), desc="DSO", unit="stage", disable=hidden) as bar:
 
             def show(step, W):
                 bar.n = step.stage
                 bar.set_postfix(features=step.n_selected, change=f"{step.change:.0e}")
 
-            W, result = stages(problems, start, tol=self.tol, max_iter=self.max_iter, callback=show)
+            # A stage on the way need not converge.
+            W, result = stages(
+                problems,
+                start,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=show,
+                warn_of=("rose",),
+            )
             bar.n = len(problems)
         if result.status == "max_iter":
-            warn(
-                f"not converged in {self.max_iter} steps: the last changed the weights by "
-                f"{result.steps[-1].change:.1e}, more than tol={self.tol:g}; raise max_iter or tol",
-                ConvergenceWarning,
-            )
+            warn_of_max_iter(result.steps[-1].change, self.tol, self.max_iter)
         return W, result
 
     def _drop_rounding(self, data, W, eps):

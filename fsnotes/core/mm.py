@@ -9,10 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 from fsnotes.core.validation import check_count, check_real
 from fsnotes.errors import warn
 
-__all__ = ["Result", "Step", "majorize_minimize", "stages"]
+__all__ = ["Result", "Step", "majorize_minimize", "stages", "warn_of_max_iter"]
 
-ROSE = 1e-7  # relative rise of an objective that is no rounding
-ROUNDED = 2e-15  # of the largest objective met, what may be left of it where it falls to 0
+# An objective that rises by more than this part of it has not risen by rounding alone.
+ROSE = 1e-7
+# Where an objective falls to 0, this part of the largest one met may be left of it by rounding.
+ROUNDED = 2e-15
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Result:
         return cls("solved", float(objective), **more)
 
 
-def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, stage=0):
+def majorize_minimize(
+    problem, start, tol=1e-6, max_iter=100, callback=None, stage=0, warn_of=("rose", "max_iter")
+):
     """Minimise by tangents that lie above the objective and touch it at the current point.
 
     Parameters
@@ -89,15 +93,17 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
     callback : callable, optional
         Called with each `Step` and the point it reached.
     stage : int, default=0
+    warn_of : tuple of str, default=("rose", "max_iter")
+        The statuses that a warning tells. A caller who leaves one out looks at the result.
 
     Returns
     -------
     x : ndarray
         The best point.
     result : Result
-        Its first step is the start. The status is ``"rose"``, with a warning, if a step made the
-        objective larger by more than rounding, which no tangent above it can. Rounding is a part
-        of the objective, or, where this has come near 0, of the largest met on the way.
+        Its first step is the start. The status is ``"rose"`` if a step made the objective larger
+        by more than rounding, which no tangent above it can. Rounding is a part of the objective,
+        or, where this has come near 0, of the largest met on the way.
 
     Examples
     --------
@@ -120,8 +126,9 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
     check_real("tol", tol, 0)
     check_count("max_iter", max_iter)
     began = time.perf_counter()
-    x, objective, steps = start, float(problem.value(start)), []
-    best, lowest = x, objective
+    x = best = start
+    lowest = float(problem.value(start))
+    steps = []
     size = getattr(problem, "size", np.count_nonzero)
 
     def record(x, objective, change):
@@ -130,19 +137,21 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
         if callback is not None:
             callback(steps[-1], x)
 
-    record(x, objective, np.inf)
+    record(x, lowest, np.inf)
     for _ in range(int(max_iter)):
         new = problem.minimize(problem.tangent(x), x)
         value = float(problem.value(new))
-        # a value that is no number has risen, too
+        # A value that is no number has risen, too.
         if not value <= lowest + max(ROSE * abs(lowest), ROUNDED * largest_met(steps)):
-            warn(
-                f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not lie "
-                "above it, or the step is not accurate; the better point is kept",
-                ConvergenceWarning,
-            )
+            if "rose" in warn_of:
+                warn(
+                    f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not "
+                    "lie above it, or the step is not accurate; the better point is kept",
+                    ConvergenceWarning,
+                )
             return best, Result("rose", lowest, tuple(steps))
-        moved, largest = abs(new - x).max(), abs(new).max()
+        moved = abs(new - x).max()
+        largest = abs(new).max()
         change = float(moved / largest) if largest > 0 else float(moved and np.inf)
         x = new
         if value <= lowest:
@@ -150,12 +159,18 @@ def majorize_minimize(problem, start, tol=1e-6, max_iter=100, callback=None, sta
         record(x, value, change)
         if change <= tol:
             return best, Result("converged", lowest, tuple(steps))
+    if "max_iter" in warn_of:
+        warn_of_max_iter(steps[-1].change, tol, max_iter, "variables")
+    return best, Result("max_iter", lowest, tuple(steps))
+
+
+def warn_of_max_iter(change, tol, max_iter, variables="weights", remedy=""):
+    """Warn that the last of so many steps changed the variables by more than the tolerance."""
     warn(
-        f"not converged in {max_iter} steps: the last changed the variables by "
-        f"{steps[-1].change:.1e}, more than tol={tol:g}; raise max_iter or tol",
+        f"not converged in {max_iter} steps: the last changed the {variables} by {change:.1e}, "
+        f"more than tol={tol:g}; raise max_iter or tol{remedy}",
         ConvergenceWarning,
     )
-    return best, Result("max_iter", lowest, tuple(steps))
 
 
 def largest_met(steps):
@@ -181,14 +196,16 @@ def stages(problems, start, **options):
     result : Result
         Of the last stage, with the steps of all; ``"rose"`` if any stage did.
     """
-    x, results = start, []
+    x = start
+    results = []
     for stage, problem in enumerate(problems):
         own = {"tol": problem.tol} if hasattr(problem, "tol") else {}
         x, result = majorize_minimize(problem, x, stage=stage, **options | own)
         results.append(result)
     if not results:
         raise ValueError("there are no problems; pass at least one stage")
-    steps, elapsed = [], 0.0
+    steps = []
+    elapsed = 0.0
     for result in results:
         steps += [replace(step, seconds=elapsed + step.seconds) for step in result.steps]
         elapsed = steps[-1].seconds

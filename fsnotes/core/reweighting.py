@@ -1,18 +1,18 @@
-"""Reweighting: machines one after the other, each penalised by the weights of the last.
+"""Reweighting: solutions one after the other, each penalised by the weights of the last.
 
 `Reweighted` is the problem that the steps descend, for `majorize_minimize`. It owns the data and
 the solver and knows nothing of the run that it is a part of. `Run` takes the steps, at one C after
 the other, and collects the points that they pass.
 """
 
-import warnings
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.core.mm import stages
+from fsnotes.core.mm import stages, warn_of_max_iter
+from fsnotes.core.tolerances import CANCELLED, FLOOR
 from fsnotes.errors import SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C
 from fsnotes.solvers.margin import SoftMargin
@@ -27,10 +27,8 @@ __all__ = [
     "logarithms",
 ]
 
-FLOOR = 1e-6  # of the largest weight of the first machine; smaller ones are zero for good
-DESCENT = (1024, 256, 64, 16, 8, 4, 2, 1)  # times C: the stages that begin at a large one
-HALVES = 30  # of C at most, until a number of features is reached
-CANCELLED = 1e-12  # of the sizes of the terms of a sum; a smaller sum is their rounding
+DESCENT = (1024, 256, 64, 16, 8, 4, 2, 1)  # the stages have C multiplied by these, in turn
+HALVES = 30  # C is halved at most so often, until a number of features is reached
 STILL = 1e-6  # part of the loss without weights by which a weight of rounding may change scores
 SAME = 1e-9  # part of the terms of an objective that may be rounding
 ROUNDED = 1e-14  # part of the losses of all rows at margins of 0 that may be rounding
@@ -276,17 +274,16 @@ class Run:
 
     def explore(self, Cs, tol, max_iter):
         """Take steps at each C to their end; return their history."""
-        with warnings.catch_warnings():
-            # A stage on the way, or a search for supports, need not converge: `warn_of_end`
-            # speaks of the last stage of a descent.
-            warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
-            _, result = stages(
-                self._stages(Cs),
-                self.visited[-1][1],
-                tol=tol,
-                max_iter=max_iter,
-                callback=self._collect,
-            )
+        # A stage on the way, or a search for supports, need not converge: `warn_of_end` speaks of
+        # the last stage of a descent.
+        _, result = stages(
+            self._stages(Cs),
+            self.visited[-1][1],
+            tol=tol,
+            max_iter=max_iter,
+            callback=self._collect,
+            warn_of=("rose",),
+        )
         if self._problem.unsolved is not None:
             result = replace(result, status="stalled")
         return replace(result, duality_gap=self.solver.largest_gap)
@@ -316,18 +313,13 @@ class Run:
     def warn_of_end(self, tol, max_iter):
         """Warn where the steps have not come to an end of their own."""
         if self.result.status == "stalled":
-            words = (
+            warn(
                 "a step was not solved to verified accuracy, so the point before it is kept: "
-                f"{self._problem.unsolved}"
+                f"{self._problem.unsolved}",
+                ConvergenceWarning,
             )
         elif self.result.status == "max_iter":
-            words = (
-                f"not converged in {max_iter} steps: the last changed the weights by "
-                f"{self.result.steps[-1].change:.1e}, more than tol={tol:g}; raise max_iter or tol"
-            )
-        else:
-            return
-        warn(words, ConvergenceWarning)
+            warn_of_max_iter(self.result.steps[-1].change, tol, max_iter)
 
     def supports(self):
         """Return the supports met, the smallest first, and of one size the last first."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fsnotes.core.tolerances import CONSTANT
 from fsnotes.errors import SelectionWarning, warn
 
 __all__ = ["FeatureScaling", "Samples", "feature_units", "first_of_equals"]
 
 ORDERING = 8  # The last columns, by which the rows of most tables can be told apart.
-CONSTANT = 1e-10  # Of the largest class mean, a deviation that may be the rounding of a constant.
 NAMED = 5  # Constant features that a warning names, at most.
 
 
@@ -127,7 +127,7 @@ class FeatureScaling:
         return coef, np.asarray(offsets) - coef[:, self.used] @ self.center
 
     def from_origin(self):
-        """The same features measured from 0, for a plane whose offset has a penalty."""
+        """Return these features measured from 0, for a plane whose offset has a penalty."""
         return replace(self, center=np.zeros(len(self.used)))
 
     def take(self, places):

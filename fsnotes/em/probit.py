@@ -1,6 +1,5 @@
 """Hierarchical Bayes EM: probit machines of few features, or of few training points."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,22 +11,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.kernels import Kernel, check_kernel
-from fsnotes.core.mm import majorize_minimize
+from fsnotes.core.mm import majorize_minimize, warn_of_max_iter
 from fsnotes.core.samples import first_of_equals
+from fsnotes.core.tolerances import CANCELLED, FLOOR
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.em.posterior import Lasso, ProbitData, Reweighted
 from fsnotes.errors import SelectionWarning, warn
 
 __all__ = ["ProbitEM"]
 
-# Weights of less than this part of the largest of the start, in deviations, are zero for good.
-FLOOR = 1e-6
 # Part of the slope of the penalty up to which the conditions of an optimum may be violated.
 MET = 1e-4
 # Steps of EM before those of Newton's method: they decide which weights survive.
 PUBLISHED = 10
-# Of the terms of a sum, what is left of it by rounding.
-CANCELLED = 1e-12
 
 
 def _selects_features(estimator):
@@ -207,16 +203,14 @@ class ProbitEM(FeatureMethods, SparseClassifier):
         """Maximise the posterior; return weights and offset, after the refit if there is one."""
         problem, start = self._problem(data)
         sizes = []
-        with warnings.catch_warnings():
-            # The warning below, which names a remedy, takes the place of the loop's.
-            warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
-            x, result = majorize_minimize(
-                problem,
-                start,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=lambda _, x: sizes.append(int(np.count_nonzero(x[:-1]))),
-            )
+        x, result = majorize_minimize(
+            problem,
+            start,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=lambda _, x: sizes.append(int(np.count_nonzero(x[:-1]))),
+            warn_of=("rose",),
+        )
         # The loop counts the offset, which is no feature.
         steps = tuple(
             replace(step, n_selected=size) for step, size in zip(result.steps, sizes, strict=True)
@@ -225,7 +219,8 @@ class ProbitEM(FeatureMethods, SparseClassifier):
         self.n_iter_ = len(steps) - 1
         self.objective_ = float(problem.value(x))
         if result.status == "max_iter":
-            self._warn_of_steps(steps[-1].change)
+            remedy = ', or solver="newton"' if self.solver == "em" else ""
+            warn_of_max_iter(steps[-1].change, self.tol, self.max_iter, remedy=remedy)
         if data.n_columns and not x[:-1].any():
             self._warn_of_collapse(data)
         violation = problem.violation(x)
@@ -253,14 +248,6 @@ class ProbitEM(FeatureMethods, SparseClassifier):
             return Reweighted(data, self.alpha, floors), start
         published = np.inf if self.solver == "em" else PUBLISHED
         return Reweighted(data, None, floors, published), start
-
-    def _warn_of_steps(self, change):
-        remedy = ', or solver="newton"' if self.solver == "em" else ""
-        warn(
-            f"not converged in {self.max_iter} steps: the last changed the weights by {change:.1e},"
-            f" more than tol={self.tol:g}; raise max_iter or tol{remedy}",
-            ConvergenceWarning,
-        )
 
     def _warn_of_violation(self, violation):
         warn(

@@ -7,12 +7,12 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_X_y
 
 from fsnotes.core.ranking import Ranking
+from fsnotes.core.tolerances import EQUAL
 from fsnotes.core.validation import check_count, check_one_of, check_real
 
 __all__ = ["fisher_score", "mrmr", "relieff"]
 
 BLOCK = 2**20  # numbers in an array at most, where several of them are held at once
-EQUAL = 1e-9  # part of two numbers by which they may differ from rounding alone
 MOST_LEVELS = 256  # values of a feature that are taken as levels
 
 

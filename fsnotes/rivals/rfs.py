@@ -1,7 +1,5 @@
 """Robust feature selection: rows of residuals and rows of weights, each by its length."""
 
-import warnings
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
@@ -9,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.core.joint import REFIT_C, JointClassifier
 from fsnotes.core.mm import Result, stages
-from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 
@@ -24,10 +22,9 @@ IDLE = 5  # steps without a gain, after which a stage ends
 NO_GAIN = 1e-13  # part of the objective that is rounding
 PRODUCTS = 100  # most products with the curvature in a step
 INEXACT = 0.1  # part of the slope that Newton's step may leave
-HALVINGS = 10  # of Newton's step
-RIDGES = (0, 1e-14, 1e-12, 1e-10, 1e-8)  # what rounding may need, of a matrix's largest entry
+HALVINGS = 10  # how often Newton's step is halved, at most
+RIDGES = (0, 1e-14, 1e-12, 1e-10, 1e-8)  # added where rounding needs it, of the largest entry
 FADING = (np.inf, 100, 10)  # lengths that are tried as zero, relative to the smoothing
-NO_RISE = 1e-9  # part of the objective that zeros may cost by rounding
 BISECTIONS = 25  # for the lam above which no feature is selected
 
 
@@ -51,7 +48,10 @@ class RowSums:
     """
 
     def __init__(self, X, Y, sample_weight, lam):
-        self.X, self.Y, self.sample_weight, self.lam = X, Y, sample_weight, lam
+        self.X = X
+        self.Y = Y
+        self.sample_weight = sample_weight
+        self.lam = lam
         self.lower = 0.0
         self.theta = np.zeros(Y.shape)
         self.n_steps = 0
@@ -80,10 +80,8 @@ class RowSums:
     def solve(self, tol, max_iter):
         """Weights, and the result of all stages."""
         self.W = np.zeros((self.X.shape[1], self.Y.shape[1]))
-        with warnings.catch_warnings():
-            # the gap of the last stage tells what matters
-            warnings.filterwarnings("ignore", "not converged in", ConvergenceWarning)
-            return stages(self._stages(tol), self.W, tol=0, max_iter=max_iter)
+        # No stage need converge: what counts is the gap at the end of the last one.
+        return stages(self._stages(tol), self.W, tol=0, max_iter=max_iter, warn_of=("rose",))
 
     def _stages(self, tol):
         units = np.array([self.sample_weight.sum(), self.lam * self.X.shape[1]])
@@ -101,7 +99,7 @@ class RowSums:
 
 
 class SmoothedRowSums:
-    """The same with lengths ``sqrt(length^2 + eps^2)``, for `majorize_minimize`.
+    """`RowSums` with lengths ``sqrt(length^2 + eps^2)``, for `majorize_minimize`.
 
     The majoriser has ``length^2 / (2 smoothed)`` for each length: a ridge regression that has the
     same weights of rows for all targets, hence one matrix. Its minimiser is the step of Nie et al.
@@ -119,7 +117,10 @@ class SmoothedRowSums:
     """
 
     def __init__(self, sums, eps_rows, eps, target):
-        self.sums, self.eps_rows, self.eps, self.target = sums, eps_rows, eps, target
+        self.sums = sums
+        self.eps_rows = eps_rows
+        self.eps = eps
+        self.target = target
         self.theta = self.xi = None
         self.lowest = np.inf
         self.idle = 0
@@ -230,7 +231,7 @@ class SmoothedRows:
         return self.curvature[:, None] * moved - self.kept * along[:, None]
 
     def bend(self, moved):
-        """The same, made symmetric: the product with the curvature."""
+        """The product with the curvature: `turn`, made symmetric."""
         across = np.einsum("ij,ij->i", self.kept, moved) / self.lengths**2
         along = np.einsum("ij,ij->i", self.rows, moved) / self.lengths**2
         both = self.kept * along[:, None] + self.rows * across[:, None]
@@ -318,7 +319,7 @@ class RFS(JointClassifier):
 
     For N rows, n features and c classes a step costs O(N n min(N, n)) for the matrix, and O(N n c)
     for each of at most 100 products. Equal rows are one row, which has the sum of their weights.
-    The minimum may have more than one solution, as where columns are equal, of which one is
+    The minimum may have more than one solution, for example if columns are equal; one of them is
     returned.
 
     Rows of weights that are small beside the smoothing, or at most 1e-6 of the largest, become

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.mm import Result, Step
 from fsnotes.core.samples import first_of_equals
+from fsnotes.core.tolerances import CONSTANT
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 
@@ -33,11 +34,10 @@ COARSE, CHEAP, ROUGH = 1e-2, 0.1, 0.1
 # most MODE_ROUNDED and rounding keeps it from falling to a quarter.
 MODE_REACHED, MODE_ROUNDED = 1e-24, 1e-12
 NEWTON_STEPS = 200
-PARTS = 0.5 ** np.arange(50)  # of a step that are tried in turn
-KINDS = {1: "add", 0: "re-estimate", -1: "delete"}  # of actions, by the columns that they add
+PARTS = 0.5 ** np.arange(50)  # the parts of a step that are tried in turn
+KINDS = {1: "add", 0: "re-estimate", -1: "delete"}  # actions by the columns that they add
 NO_MODE = SimpleNamespace(objective=np.inf, used=())  # where no posterior mode was found
 ROUNDED = 1e-13  # part of the loss that may be rounding
-CONSTANT = 1e-10  # deviation of a column, as part of its mean, that may be rounding
 EXPLAINED = 1e-9  # part of a column's own size below which what others leave of it is rounding
 
 
@@ -254,7 +254,7 @@ class RVM(BasisClassifier):
 
     @property
     def covariance_(self):
-        """Of the intercept and the weights, in this order, in the posterior."""
+        """The covariance of the intercept and the weights, in this order, in the posterior."""
         check_is_fitted(self, "dual_coef_")
         return self._root @ self._root.T
 
@@ -418,7 +418,7 @@ class Posterior:
         return (self.mode**2 + covariance.diagonal() - 2 * self.mode * bent - 1)[1:] / 2
 
     def inside(self):
-        """The statistics s and q of each column in use, from which itself is left out."""
+        """The statistics s and q of each column in use, computed without the column itself."""
         variances = self.covariance().diagonal()[1:]
         precisions = self.precisions[self.used]
         s = precisions * (1 - variances) / variances
@@ -427,7 +427,7 @@ class Posterior:
     def outside(self):
         """The statistics s and q of all columns, as additions to those in use, and the excess.
 
-        That is the one of q^2 over s once the change of curvatures is known: twice the slope of
+        The excess is that of q^2 over s once the change of curvatures is known: twice the slope of
         the log evidence in the variance of a weight, at 0.
         """
         columns = self.data.columns
@@ -435,7 +435,7 @@ class Posterior:
         explained = solve_triangular(self.factor, across.T, trans="T")
         own = np.einsum("ij,i,ij->j", columns, self.curvatures, columns)
         s = own - (explained**2).sum(axis=0)
-        # what is left of a column that those in use explain is rounding
+        # Where those in use explain a column, what is left of it is rounding.
         s = np.where(s > EXPLAINED * own, s, np.inf)
         q = columns.T @ self.residuals
         pull = self._determinant_slopes()
@@ -549,7 +549,7 @@ class Search:
             return NO_MODE
 
     def _take(self, new, least=0.0):
-        """Go where an action leads if that gains more than the least; whether it does.
+        """Go where an action leads if that gains more than the least; return whether it does.
 
         A deletion has to lose nothing.
         """
@@ -589,9 +589,9 @@ class Search:
             yield column, _best_precision(s[column], q[column])
 
     def _move_together(self, least):
-        """Move all precisions, until steps gain no more than the least; whether they gain.
+        """Move all precisions until steps gain no more than the least; return whether they gain.
 
-        If the least is 0, to where derivatives vanish as far as rounding allows.
+        If the least is 0, they move until derivatives vanish as far as rounding allows.
         """
         near = self.state
         used = near.used
@@ -614,7 +614,7 @@ class Search:
         return self._take(self._try(used, np.exp(found.x), near))
 
     def _delete(self, loss=np.inf):
-        """The first deletion that does not lower the evidence, of those foretold to lose less.
+        """Take the first deletion that does not lower the evidence, of those foretold to lose less.
 
         Where losses are limited, one that was tried is left out as long as the evidence has not
         gained what it lost then.
@@ -632,7 +632,7 @@ class Search:
         return False
 
     def _add(self):
-        """The first addition, at its best precision, that gains more than the tolerance."""
+        """Take the first addition, at its best precision, that gains more than the tolerance."""
         s, q, excess = self.state.outside()
         with np.errstate(invalid="ignore"):
             gains = _addition_gain(np.fmax(q**2 / s - 1, excess / s))
@@ -654,7 +654,7 @@ class Search:
         return self._try(column, np.exp(found.x))
 
     def _scan(self):
-        """The first column with a precision on a grid that gains more than the tolerance."""
+        """Take the first column with a precision on a grid that gains more than the tolerance."""
         grid = np.arange(np.log(LOWEST), np.log(HIGHEST), GRID)
         for column in range(self.data.columns.shape[1]):
             best = np.argmin([self._try(column, p).objective for p in np.exp(grid)])

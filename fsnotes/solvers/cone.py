@@ -22,13 +22,12 @@ import clarabel
 import numpy as np
 from scipy import linalg, sparse
 
+from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.errors import SubproblemError
 
 __all__ = ["ConeProblem", "Program", "Solution"]
 
-# What an answer has to keep: its duality gap relative to the objective, and its violation of the
-# constraints relative to the margin.
-LARGEST_GAP = 1e-6
+# The constraints of an answer may be violated by this part of the margin.
 LARGEST_VIOLATION = 1e-7
 REMEDIES = {
     "margin": "a bound further from the largest",
@@ -65,8 +64,8 @@ BOLD_STEPS = 12
 BOLD_CHANGES = 12
 CAUTIOUS_STEPS = 40
 CAUTIOUS_CHANGES = 60
-# Where the slope of a selected feature misses its cost by more than this part of it, as where costs
-# are tiny, the steps begin anew from where they ended, at most so often.
+# Where the slope of a selected feature misses its cost by more than this part of it, which happens
+# if costs are tiny, the steps begin anew from where they ended, at most so often.
 SAME_SLOPE = 1e-7
 MOST_POLISHED = 2
 # In a working set of so many features going one by one costs less than a cone problem.
@@ -181,8 +180,8 @@ class Point:
     betas: np.ndarray  # multipliers of the deviations, the lengths of the pulls
     states: tuple  # which constraint of each class binds
     feasible_part: float = 0.0  # how much of the feasible weights is added to the weights
-    accuracy: float = 0.0  # that of the cone solver; 0 from Newton's method
-    covariances: np.ndarray | None = None  # those of the features, to be used again
+    accuracy: float = 0.0  # what was asked of the cone solver; 0 from Newton's method
+    covariances: np.ndarray | None = None  # kept of the features, to be used again
 
 
 class Program:
@@ -213,7 +212,7 @@ class Program:
         lengths = [2.0, *(1 / (1 - s) for s in spread if s < 1)]
         lengths.append(1 / np.clip(spread.min(), 1e-9, 0.5))
         excess = np.array([np.maximum(1, t * spread).sum() / t - 1 for t in lengths])
-        # no length is enough for a bound that is attained but for rounding
+        # For a bound that rounding alone keeps from being attained, no length is enough.
         enough = excess <= max(1e-9, excess.min())
         return self.direction * (np.array(lengths)[enough].min() / margin)
 
@@ -347,10 +346,10 @@ class Program:
             objective += spread.sum()
         whole = objective + self.constant
         gap = (objective - self.lower_bound(point, slopes)) / whole if whole > 0 else np.inf
-        if not (gap <= LARGEST_GAP and violation <= LARGEST_VIOLATION):
+        if not (gap <= VERIFIED_GAP and violation <= LARGEST_VIOLATION):
             raise SubproblemError(
                 f"the best answer found has a duality gap of {gap:.1e} and violates a constraint "
-                f"by {violation:.1e}, more than {LARGEST_GAP:.0e} and {LARGEST_VIOLATION:.0e}; "
+                f"by {violation:.1e}, more than {VERIFIED_GAP:.0e} and {LARGEST_VIOLATION:.0e}; "
                 f"pass a ridge, or {REMEDIES[self.kind]}"
             )
         gap = max(gap, 0.0)
@@ -396,7 +395,7 @@ class WorkingSet:
     # Newton's method on the features selected
 
     def newton(self, start):
-        """From a guess of features, signs and states to an optimum of the working set, or None."""
+        """Find an optimum of the working set from a guess of what is selected, or None."""
         found = self.pivot(start, bold=True)
         # from the answer of another problem, a cone problem costs less than many small steps
         if found is None and (start.accuracy or len(self.features) <= SMALL):
@@ -408,7 +407,7 @@ class WorkingSet:
         weights = np.zeros(len(self.features))
         weights[: len(start.weights)] = start.weights
         if start.accuracy:
-            # of a weight near zero and a slope near its end, the one that is nearer is taken for it
+            # Where a weight is near zero and its slope near an end, the nearer one is taken for it.
             room = 1 - abs(self.program.slopes(start)[self.features] / self.costs)
             weights[abs(weights) < room * abs(weights).max()] = 0
         signs = np.sign(weights)
@@ -635,7 +634,7 @@ class WorkingSet:
     def guess_states(self, spread):
         """What binds in an answer of the cone solver."""
         if self.program.kind == "penalty":
-            return ("cone",) * 2  # it is always paid
+            return ("cone",) * 2  # both deviations are always in the objective
         if self.program.kind == "gap":
             return ("cone" if spread.sum() > 1 - 1e-5 else "slack",) * 2
         return tuple("both" if abs(s - 1) < 1e-4 else "cone" if s > 1 else "floor" for s in spread)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from fsnotes.core.tolerances import SHORT, VERIFIED_GAP
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import LARGEST_C, balance, best_offset
 from fsnotes.solvers.interior_point import InteriorPoint
@@ -26,8 +27,7 @@ __all__ = ["Margin", "SoftMargin"]
 
 AT_ZERO, FREE, AT_CAP = 0, 1, 2
 
-LARGEST_GAP = 1e-6  # relative duality gap of an answer that counts as verified
-WANTED_GAP = 1e-9  # with which no better answer is looked for
+WANTED_GAP = 1e-9  # a gap at which no better answer is looked for
 WARM_PIVOTS = 200  # at most, from a start
 COLD_PIVOTS = 12  # at most, from the middle
 STAGES = ((1e-3, 60), (1e-6, 150), (1e-11, 300))  # accuracy of the interior point, pivots then
@@ -35,8 +35,7 @@ ONE_BY_ONE = 3  # rows that would leave their intervals, up to which a projectio
 JOINING = 3  # rows freed at a time: more are too many once they are free
 ROUNDED = 1e-13  # part of the largest margin, or of a cap, that may be rounding
 RIDGE = 1e-14  # part of the longest row's square, added to matrices that may be singular
-SHORT = 1e-6  # of a margin, by which it is lengthened to 1
-REFINEMENTS = 2  # of a direction that is a sum of large terms
+REFINEMENTS = 2  # how often a direction that is a sum of large terms is refined
 
 
 @dataclass(frozen=True)
@@ -138,8 +137,10 @@ class SoftMargin:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gram = columns.T @ columns if columns.shape[1] <= len(columns) else None
             squares = np.einsum("ij,ij->j", columns, columns) if gram is None else gram.diagonal()
-            length = np.sqrt(squares.max(initial=0))  # of the longest row, which becomes 1
-            unit = length**2 / 2  # of objectives, one over that of multipliers
+            # The longest row becomes 1 long; objectives are measured in this unit, multipliers in
+            # one over it.
+            length = np.sqrt(squares.max(initial=0))
+            unit = length**2 / 2
             caps = C * self.sample_weight[self.used]
             if unit * caps.max() > np.finfo(float).tiny:
                 columns /= length
@@ -150,10 +151,10 @@ class SoftMargin:
                 length = unit = 1.0
         program = _Dual(columns, gram, self.signs, caps * unit)
         if start is not None:
-            # in proportion to C, which keeps every constraint
+            # Multipliers in proportion to C keep every constraint.
             start = start.multipliers[self.used] * (C * unit / start.C), start.states[self.used]
         answer = program.solve(start)
-        if not answer.gap <= LARGEST_GAP:
+        if not answer.gap <= VERIFIED_GAP:
             raise self._unverified(answer.gap, C)
         weights = np.zeros(len(sizes))
         weights[live] = sizes[live] * answer.direction / length
@@ -176,7 +177,7 @@ class SoftMargin:
     def _unverified(self, gap, C):
         message = (
             f"the soft-margin program was not solved: duality gap {gap:.1e}, more than "
-            f"{LARGEST_GAP:g}. "
+            f"{VERIFIED_GAP:g}. "
         )
         heaviest = self.sample_weight.max()
         if heaviest > LARGEST_C:
@@ -325,7 +326,7 @@ class _Dual:
         states = self._nearer_end(point.a)
         usual = point.a.mean()
         freedom = np.minimum(point.a / point.below, (self.caps - point.a) / point.above) / usual
-        most_free = min(self.columns.shape) + 1  # of rows that are independent
+        most_free = min(self.columns.shape) + 1  # so many rows may be independent
         free = np.argsort(-freedom, kind="stable")[:most_free]
         states[free[freedom[free] > 1]] = FREE
         return point.a, states

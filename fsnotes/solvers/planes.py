@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
 
-from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, VERIFIED_GAP
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE, SHORT, VERIFIED_GAP
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.highs import DualModel
 from fsnotes.solvers.hinge import LARGEST_C, balance, best_offset
@@ -24,14 +24,12 @@ from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["Plane", "PlaneProgram", "flat_plane", "l2_plane", "plane_loss"]
 
-LOST = 1e-9  # part of a value by which it may rise where weights are dropped
 VIOLATED = 1e-9  # part of its limit by which a constraint has to be violated to join the program
 BATCH = 64  # weights that join the linear program at a time: all of them in most data
 # Options with which HiGHS begins again where its answer proves nothing. Of 160 such answers in
 # 8,100 random programs, most of them badly scaled, the primal simplex method repairs 39 and scaling
 # 17; the rest are refused. To begin again with the usual options repairs none.
 RESTARTS = ({"simplex_strategy": 4}, {"simplex_scale_strategy": 2})
-SHORT = 1e-6  # shortfall of a margin, of 1, up to which a plane of least squares is lengthened
 
 
 @dataclass(frozen=True)
@@ -184,7 +182,7 @@ class PlaneProgram:
         multipliers = self.model.columns() * self.unit
         bound = max(0.0, self.feasible(multipliers, costs)[1])
         plane = self._plane(weights, costs, bound, multipliers)
-        most = plane.value * (1 + LOST)
+        most = plane.value * (1 + NO_RISE)
         flat = flat_plane(len(costs), self.fit, self.hinge)
         if flat.value <= most:
             return self._plane(flat.weights, costs, bound, multipliers)

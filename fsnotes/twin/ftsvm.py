@@ -1,13 +1,12 @@
 """FTSVM: few features that both planes of a twin machine share; and a ranking of features."""
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.core.mm import majorize_minimize
 from fsnotes.core.ranking import Ranking
 from fsnotes.core.surrogates import Exponential
+from fsnotes.core.tolerances import EQUAL
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import SelectionWarning, warn
 from fsnotes.twin.objective import ConcaveObjective, objective_of
@@ -16,11 +15,11 @@ from fsnotes.twin.search import Search, branch_and_bound
 
 __all__ = ["FTSVM", "rank_features"]
 
-ALPHA = 5.0  # of the concave function, over the mean size of a feature that has a weight
-SURROGATE_STEPS = 30  # of the loop for init="mm", which is only where the search begins
+# The concave function has this alpha, over the mean size of a feature that has a weight.
+ALPHA = 5.0
+SURROGATE_STEPS = 30  # most steps of the loop for init="mm", where the search begins
 LARGEST_SIGMA = 1e12  # beyond it (21) has no digits left for the planes
 PROVEN = 1e-6  # relative gap up to which a set of features counts as proven to be the best
-EQUAL = 1e-9  # part of a mean by which rounding may have made a number smaller
 INITS = ("all", "score", "weights", "mm")
 RANKINGS = ("drop", "weights", "score", "reversed")
 
@@ -260,10 +259,8 @@ class FTSVM(TwinClassifier):
         sizes = objective.joint_sizes(weights)
         surrogate = Exponential(ALPHA / sizes[sizes > 0].mean())
         problem = ConcaveObjective(objective, surrogate)
-        with warnings.catch_warnings():
-            # it need not have converged where the search begins
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            weights, _ = majorize_minimize(problem, weights, self.tol, SURROGATE_STEPS)
+        # The loop need not converge: its best point is only where the search begins.
+        weights, _ = majorize_minimize(problem, weights, self.tol, SURROGATE_STEPS, warn_of=())
         return objective.joint_sizes(weights) > 0
 
     def _prove(self, search, state):

@@ -508,7 +508,7 @@ def test_what_is_not_verified_is_not_returned(monkeypatch):
     case = draw(1)
     with pytest.raises(SubproblemError, match="duality gap inf, more than 1e-06"):
         Instance(case.Z, case.y, case.weights, case.sizes * 1e200, case.C).solve()
-    monkeypatch.setattr(svm, "LARGEST_GAP", -1.0)
+    monkeypatch.setattr(svm, "VERIFIED_GAP", -1.0)
     with pytest.raises(SubproblemError, match="pass a smaller C than|columns of similar sizes"):
         case.solve()
 
