@@ -224,7 +224,7 @@ class L1MPM(BoundedClassifier):
         return estimator._path(estimator._class_moments(samples), retains)
 
     def path_moments(self, moments, retains=None):
-        """As `path`, from the moments of two classes.
+        """Weights for a sequence of bounds as from `path`, from the moments of two classes.
 
         Parameters
         ----------

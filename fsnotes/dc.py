@@ -255,7 +255,7 @@ def fill_up(weights, start, n_features):
     missing = max(n_features - len(chosen), 0)
     more = more[np.argsort(-abs(start[more]), kind="stable")][:missing]
     weights = weights.copy()
-    weights[more] = abs(weights).max()  # of any size and sign: a refit follows
+    weights[more] = abs(weights).max()  # size and sign do not matter, since a refit follows
     return weights
 
 
@@ -378,10 +378,10 @@ class KernelMPM(KernelClassifier):
         self.support_ = samples.row[points[chosen]]
         self.support_vectors_ = samples.X[points[chosen]]
         self.dual_coef_ = machine.coef_[:, chosen]
-        for name in self._taken():
+        for name in self._shared_attributes():
             setattr(self, name, getattr(machine, name))
 
-    def _taken(self):
+    def _shared_attributes(self):
         """Attributes of the machine in the kernel's columns that are this one's too."""
         names = "intercept_ largest_delta_ delta_ worst_case_accuracy_ objective_ result_"
         return names.split()
@@ -501,5 +501,5 @@ class KernelL0MPM(KernelMPM):
         super()._check_parameters()
         self._linear_estimator(0.0)._check_parameters()
 
-    def _taken(self):
-        return [*super()._taken(), "n_iter_"]
+    def _shared_attributes(self):
+        return [*super()._shared_attributes(), "n_iter_"]

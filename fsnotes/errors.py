@@ -17,7 +17,7 @@ PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class EqualMeansError(ValueError):
-    """The class means are equal, so that moments tell no linear machine the classes apart."""
+    """The class means are equal, so moments give no linear machine that separates the classes."""
 
 
 class InfeasibleBoundError(ValueError):

@@ -55,7 +55,7 @@ CRITERIA = {
 
 
 def best_mixture(core, theta):
-    """Where ``theta alpha + (1 - theta) beta`` is largest on a frontier, by branch and bound.
+    """Find where ``theta alpha + (1 - theta) beta`` is largest on a frontier, by branch and bound.
 
     On an interval of mixtures both kappas lie between those of its ends, and their curve is convex
     and thus below its chord; either gives an upper bound.
@@ -197,7 +197,7 @@ class ParetoFrontier:
 
     @property
     def balanced_mixture(self):
-        """Where alpha and beta are equal: the mixture of `~fsnotes.chebyshev.MPM`."""
+        """The mixture of `~fsnotes.chebyshev.MPM`, at which alpha and beta are equal."""
         return self._core.balanced().mixture
 
     def machine(self, mixture):
@@ -585,8 +585,8 @@ class _Search:
         self.core = Frontier(self.pair)
         self.frontier = ParetoFrontier(self.core, problem)
         self.problem = ConeProblem(self.pair, "margin")
-        self.solutions = {}  # of pairs (alpha, beta)
-        self.extremes = {}  # of alphas
+        self.solutions = {}  # the keys are pairs (alpha, beta)
+        self.extremes = {}  # the keys are alphas
         self.infeasible = 0
         self.unsolved = []
 

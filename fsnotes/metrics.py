@@ -110,7 +110,7 @@ def mcc_ceiling(accuracy):
     Given TP, TN and the number e of errors, the numerator of the coefficient, TP TN - FN FP,
     falls in FN FP and its denominator rises, so the errors are best all of one kind. Then the
     square of the coefficient is TP TN / ((TP + e) (TN + e)), largest at TP = TN, whatever the
-    share of the classes.
+    proportions of the classes.
 
     This holds for one confusion matrix, such as that of all folds pooled. The ceiling is convex
     in the accuracy, so a mean of coefficients over folds can exceed the ceiling of the mean
@@ -148,11 +148,11 @@ def mcc_spread(accuracy, mcc):
 
     Notes
     -----
-    In a fold with a share u of errors the coefficient m is at most ``(1 - u) / (1 + u)``, so that
-    ``(1 - m) / 2 >= u / (1 + u)``. By the inequality of Cauchy and Schwarz the mean e of u obeys
-    ``e^2 <= mean(u / (1 + u)) mean(u (1 + u))``, which bounds the variance of u from below by
-    ``2 e^2 / (1 - m) - e - e^2``. Folds that are without errors or have one and the same share of
-    them reach it.
+    In a fold with a fraction u of errors the coefficient m is at most ``(1 - u) / (1 + u)``, so
+    that ``(1 - m) / 2 >= u / (1 + u)``. By the inequality of Cauchy and Schwarz the mean e of u
+    obeys ``e^2 <= mean(u / (1 + u)) mean(u (1 + u))``, which bounds the variance of u from below by
+    ``2 e^2 / (1 - m) - e - e^2``. Folds that are without errors or have one and the same fraction
+    of them reach it.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def stability(supports, *, level=0.95):
     """Stability of a feature selection over resamples.
 
     One minus the mean variance of a feature's selection (with the divisor M - 1), relative to
-    q (1 - q), its value for random choices; q is the share of features selected. It is 1 if all
+    q (1 - q), its value for random choices; q is the fraction of features selected. It is 1 if all
     M sets are equal, about 0 for random sets of one size, and at least -1 / (M - 1).
 
     Parameters
@@ -265,7 +265,7 @@ def score_interval(scores, *, test_fraction, level=0.95):
     scores : array-like of shape (J,)
         One score for each split, at least two.
     test_fraction : float
-        Share of the rows in a test set, between 0 and 1: 1 / k for k folds, repeated or not.
+        Fraction of the rows in a test set, between 0 and 1: 1 / k for k folds, repeated or not.
     level : float, default=0.95
         Confidence level.
 
@@ -310,7 +310,7 @@ def compare_paired(scores_a, scores_b, *, test_fraction, level=0.95):
     scores_a, scores_b : array-like of shape (J,)
         Scores of the two methods, split by split.
     test_fraction : float
-        Share of the rows in a test set, between 0 and 1: 1 / k for k folds, repeated or not.
+        Fraction of the rows in a test set, between 0 and 1: 1 / k for k folds, repeated or not.
     level : float, default=0.95
         Confidence level.
 

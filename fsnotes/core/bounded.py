@@ -37,10 +37,9 @@ class NormPath:
 
     def solve(self, bound):
         """The `Solution` of smallest norm at a feasible bound."""
-        need = kappa(bound)
-        if need >= self.largest.kappa * KAPPA_REACHED:
+        if self.is_largest(bound):
             return self.shortest()
-        kappas = (need, need)
+        kappas = (kappa(bound), kappa(bound))
         if self.last is None or not self.last.holds_at(kappas):
             self.last = self.problem.solve(
                 kappas, self.costs, feasible=self.largest.weights, start=self.last

@@ -109,7 +109,7 @@ class Frontier:
         self._second = 1 - self._first
         if not pair.is_wide:
             self._refine_near_edges(pair)
-        # what rounding leaves of the means' difference where one class alone has variance
+        # Where one class alone has variance, a small difference of means is left by rounding.
         one_class = (self._first == 0) | (self._second == 0)
         self._mean_diff[one_class & (abs(self._mean_diff) < LEAST_KAPPA)] = 0
         variances = np.array([self._first, self._second])
@@ -258,7 +258,7 @@ def _decompose_matrices(pair):
 
 
 def _decompose_factors(pair):
-    """The same as `_decompose_matrices`, from the rows of both factors, fewer than the features."""
+    """Return what `_decompose_matrices` does, from factors of fewer rows than features."""
     ridged = bool(pair.ridge.any())
     # where there is a ridge, its units make it a multiple of the identity
     unit = np.sqrt(pair.ridge if ridged else pair.variances().sum(axis=0))
@@ -315,7 +315,7 @@ def minimax(pair, features=None):
 
 
 def _minimax_by_newton(pair):
-    """The same as ``Frontier(pair).balanced()`` at a fraction of the cost, or None.
+    """Return ``Frontier(pair).balanced()`` at a fraction of the cost, or None.
 
     Newton's method looks for the mixture at which ``kappa1 == kappa2``, by a Cholesky factor a
     step. It returns None where the covariances are not surely regular, or too unlike.

@@ -59,7 +59,7 @@ class Kernel:
         return pairwise_kernels(rows, points, filter_params=True, **options)
 
     def columns(self, rows, points):
-        """The same, for a fit: raise unless all values are finite."""
+        """Return the values for a fit; raise unless all of them are finite."""
         values = self(rows, points)
         if not np.isfinite(values).all():
             raise ValueError(

@@ -19,7 +19,8 @@ __all__ = [
     "largest_bound",
 ]
 
-EQUAL_MEANS = 1e-13  # Of mean and deviation, a difference of means that may be rounding.
+# A difference of means up to this part of mean and deviation may be rounding.
+EQUAL_MEANS = 1e-13
 
 
 @dataclass(frozen=True)

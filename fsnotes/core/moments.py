@@ -159,7 +159,7 @@ class ClassMoments:
         return total
 
     def __radd__(self, other):
-        # what sum() begins with
+        # The built-in sum() begins with 0.
         if isinstance(other, numbers.Number) and other == 0:
             return self._copy()
         return NotImplemented
@@ -227,7 +227,7 @@ class ClassMoments:
         part = self._filled(index)
         if part.scatter is None:
             return part.centered_rows()
-        # of the correlations, so that a column of small scale keeps its digits
+        # Eigenvectors of the correlations keep the digits of a column of small scale.
         sd = np.sqrt(np.diag(part.scatter))
         scale = np.where(sd > 0, sd, 1)
         values, vectors = np.linalg.eigh(part.scatter / np.outer(scale, scale))
@@ -349,7 +349,8 @@ class MomentPair:
             if factor is None:
                 square = weights @ matrix[features[:, None], features] @ weights
             else:
-                # by the norm, or a direction without variance would show the root of rounding
+                # The norm is taken of the product: in a direction without variance the square
+                # by the matrix would leave the root of rounding.
                 square = ((factor[:, features] @ weights) ** 2).sum()
             found.append(square + self.ridge[features] @ weights**2)
         return np.sqrt(np.maximum(found, 0))
@@ -365,7 +366,7 @@ class _Part:
         self.n_features = n_features
         self.count = 0
         self.weight = 0.0
-        self.chunks = []  # of (rows, weights)
+        self.chunks = []  # pairs of rows and weights
         self.origin = self.offset = self.scatter = None
 
     def copy(self):

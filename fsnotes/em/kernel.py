@@ -70,9 +70,9 @@ class SparseKernelSVM(BasisClassifier):
         is convex, both begin at C.
     refit : bool, default=True
         Return the machine of the points that are left without a penalty on their weights but C0's:
-        the penalty shrinks weights, and has done its work. Of several, as where rows can be
-        separated, that of the widest margin. It is never worse than the point at which the steps
-        end, which is returned otherwise, as published.
+        the penalty shrinks weights, and has done its work. Where there are several, which is
+        so if rows can be separated, it is that of the widest margin. It is never worse than the
+        point at which the steps end, which is returned otherwise, as published.
     tol : float, default=1e-06
         A stage ends when no weight changes by more than this part of the largest.
     max_iter : int, default=100
@@ -113,8 +113,9 @@ class SparseKernelSVM(BasisClassifier):
     ------
     SubproblemError
         If the first machine cannot be verified, or with `C0` the refit. A later step that is not
-        is not taken, with a warning. Without `C0` a refit that is not verified, as where columns
-        are the same but for rounding, is returned with a warning, and its ``duality_gap`` tells.
+        is not taken, with a warning. Without `C0` a refit that is not verified, such as one of
+        columns that differ by rounding alone, is returned with a warning, and its ``duality_gap``
+        tells.
 
     Notes
     -----
@@ -223,7 +224,8 @@ class SparseKernelSVM(BasisClassifier):
         self.result_ = replace(run.result, duality_gap=max(gap, refit_gap), counts=counts)
 
     def _check_values(self, values, gram):
-        largest, off = abs(values).max(), abs(gram - gram.T).max()
+        largest = abs(values).max()
+        off = abs(gram - gram.T).max()
         if largest > LARGEST:
             raise ValueError(
                 f"kernel={self.kernel!r} has values up to {largest:.3g} on these rows, more than "
@@ -294,7 +296,7 @@ class SparseKernelSVM(BasisClassifier):
         try:
             solution = program.solve(np.ones(columns.shape[1]), self.C / self.C0)
         except SubproblemError as error:
-            raise SubproblemError(f"of the refit: {error}; or refit=False") from error
+            raise SubproblemError(f"the refit failed: {error}; or refit=False") from error
         run.solver.count(solution)
         weights = np.zeros(data.n_features)
         weights[chosen] = turn @ solution.weights
@@ -363,9 +365,11 @@ class Distinct:
     """
 
     def __init__(self, samples):
-        # of classes, not of the one that happens to be last: swapped labels change no order
+        # Rows of both classes are sorted together, so that swapped labels change no order.
         order = np.lexsort(samples.X.T)
-        X, positive, numbers = samples.X[order], samples.positive[order], samples.row[order]
+        X = samples.X[order]
+        positive = samples.positive[order]
+        numbers = samples.row[order]
         group = np.cumsum(np.append(True, (X[1:] != X[:-1]).any(axis=1))) - 1
         keys, first, which = np.unique(2 * group + positive, return_index=True, return_inverse=True)
         self.rows, self.positive = X[first], positive[first]
@@ -378,7 +382,7 @@ class Distinct:
 
 
 def root_of(gram, kernel):
-    """R with ``R'R`` the Gram matrix."""
+    """Return R such that ``R'R`` is the Gram matrix."""
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     if values[0] < -INDEFINITE * values[-1]:
         raise ValueError(
@@ -392,7 +396,7 @@ def root_of(gram, kernel):
 def half_inverse(gram):
     """Return T such that ``|v|_2`` is the two-norm of weights ``T v``, where it is not zero.
 
-    Of a kernel that has no two-norm, eigenvalues below zero count by their size.
+    Where a kernel has no two-norm, its eigenvalues below zero count by their size.
     """
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     sizes = abs(values)

@@ -1,4 +1,4 @@
-"""Machines without a penalty on some of the features, and the search for the support that pays.
+"""Least loss on some of the features, and the search for the support that pays.
 
 The reweighted steps pass many supports. Here each is judged by what is really wanted, the number
 of features plus C times the least sum of hinge losses on them, which is a linear program.
@@ -17,7 +17,7 @@ NO_LESS = 1e-9  # part of an objective by which another has to be less
 SAME = 1e-9  # part of the loss of a row at a margin of 0, a difference that may be rounding
 ADDED = 1e-8  # part of that by which a machine of least norm may have more loss
 NEARLY = 0.99  # a margin that is lengthened to 1
-REFINEMENTS = 3  # of multipliers, where weights are large
+REFINEMENTS = 3  # how often multipliers are refined, where weights are large
 EXCHANGED = 5  # features tried in the place of one
 
 
@@ -204,7 +204,8 @@ class SupportSearch:
             losses = np.array([program.loss_without(j) for j in chosen])
             least = np.flatnonzero(losses <= losses.min() + self.same)
             if len(least) > 1:
-                # As where rows can be separated: leave out the lightest in the widest margin.
+                # Several losses are equal, as they are where rows can be separated: then the
+                # feature of the least weight in the widest margin is left out.
                 weights = program.least_norm()
                 sizes = abs(best.weights if weights is None else weights)[chosen[least]]
                 least = least[sizes.argmin()]
@@ -257,7 +258,9 @@ class SupportSearch:
             found = [self.fit(s) for s in sets]
             k = min(range(len(found)), key=lambda k: found[k].hinge, default=None)
             if k is not None and found[k].hinge < best.hinge - self.same:
-                best, chosen, kept = found[k], sets[k], 0
+                best = found[k]
+                chosen = sets[k]
+                kept = 0
                 turn = int(np.searchsorted(chosen, others[k]))
             else:
                 kept += 1

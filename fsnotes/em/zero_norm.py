@@ -89,8 +89,8 @@ class ZeroNormSVM(SparseClassifier):
         Select exactly so many: the steps end before fewer are left, and of those left the
         heaviest are taken. With `refit`, so are the heaviest of each machine on the way; of the set
         of least loss each feature is exchanged for another as long as this lowers the loss, and of
-        several that are as good, as where rows can be separated, that of the widest margin is
-        returned. Where no machine on the way has so many, or the refit has no
+        several that are as good, which there are if rows can be separated, that of the widest
+        margin is returned. Where no machine on the way has so many, or the refit has no
         weight for some of them, there are fewer, and a warning says why.
     start : {"large_C", "identity"}, default="large_C"
         Begin at 1024 C, where many features pay, and lower it in stages, with `n_features` until

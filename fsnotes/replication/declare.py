@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-# what measures are called in tables, and with how many digits they are shown there
+# Each measure has a name in tables, and a number of digits there.
 MEASURES = {
     "accuracy": ("accuracy (%)", 1),
     "mcc": ("Matthews correlation", 3),

@@ -431,7 +431,7 @@ def _compute_all(works, results, jobs, dask, progress):
 
 
 def _choose_for_all_splits(works, failures, outcomes, progress):
-    """The same works with settings that serve all splits; those tuned alike share a choice."""
+    """Return the works with settings that serve all splits; those tuned alike share a choice."""
     from tqdm import tqdm
 
     alike = {}

@@ -242,7 +242,7 @@ def decode(line, parts, test_fraction=0.0):
 
 
 def _apart(n_classes):
-    """Where errors stand in a confusion table."""
+    """The places of errors in a confusion table."""
     return ~np.eye(n_classes, dtype=bool)
 
 

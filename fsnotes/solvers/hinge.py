@@ -4,7 +4,8 @@ import numpy as np
 
 __all__ = ["LARGEST_C", "HingeData", "balance", "best_offset"]
 
-LARGEST_C = 1e6  # of a loss; beyond it rounding of the margins costs more than a gap allows
+# The largest C of a loss; beyond it rounding of the margins costs more than a gap allows.
+LARGEST_C = 1e6
 
 
 class HingeData:

@@ -107,7 +107,9 @@ class SquaredHinge:
         is_cold = self.active is None
         if is_cold:
             self.active = np.ones(self.signs.shape, dtype=bool)
-        fits, exact, certificates = [], {}, {}
+        fits = []
+        exact = {}
+        certificates = {}
         for k, signs in enumerate(self.signs.T):
             program = Program(rows, signs, softness, targets[:, k], self.active[:, k], self.counts)
             if is_cold and (is_soft or len(Z) > Z.shape[1]):
@@ -135,8 +137,12 @@ class Program:
     """One program, and the rows that are active in it."""
 
     def __init__(self, rows, signs, softness, targets, active, counts):
-        self.rows, self.signs, self.softness, self.targets = rows, signs, softness, targets
-        self.active, self.counts = active, counts
+        self.rows = rows
+        self.signs = signs
+        self.softness = softness
+        self.targets = targets
+        self.active = active
+        self.counts = counts
 
     def approach(self):
         """Find active rows by way of larger softness, which takes fewer steps in all."""
@@ -235,7 +241,8 @@ class FewRows:
     """Rows of at least as many columns, by their inner products; a point combines rows."""
 
     def __init__(self, Z):
-        self.Z, self.B = Z, Z @ Z.T
+        self.Z = Z
+        self.B = Z @ Z.T
         self.squares = without_zeros(self.B.diagonal())
         self.of_all = {}
 
@@ -271,7 +278,8 @@ class ManyRows:
     """
 
     def __init__(self, Z, few=None):
-        self.Z, self.few = Z, Z.shape[1] if few is None else few
+        self.Z = Z
+        self.few = Z.shape[1] if few is None else few
         self.squares = without_zeros(np.einsum("ij,ij->i", Z, Z))
 
     def solve(self, inside, softness, given):

@@ -158,7 +158,7 @@ class FixedPlanes:
 
     def __init__(self, Z, state):
         self.offsets = state.offsets
-        # what each feature adds to the values of both planes at all samples
+        # Each feature adds these terms to the values of both planes at all samples.
         self.terms = state.weights[:, :, None] * Z.T
 
     def begin(self, mask):
@@ -212,7 +212,7 @@ class LinearObjective(FeatureSetObjective):
         return bool(self.without_weight(state)[added].any())
 
     def elsewhere(self):
-        """Where to look for a larger set when no single feature adds anything: nowhere."""
+        """Return no larger set: where no single feature adds anything, none does."""
         return None
 
     def joint_sizes(self, weights):
@@ -232,7 +232,7 @@ class LinearObjective(FeatureSetObjective):
         return [*on[np.argsort(costs, kind="stable")], *off[np.argsort(-gains, kind="stable")]]
 
     def largest_gains(self, state):
-        """By how much each feature could at most lower the values of both planes, as in (21)."""
+        """Bound by how much each feature could lower the values of both planes, as in (21)."""
         if self.bounded[0] is not state:
             self.bounded = state, self.bound_gains(state)
         return self.bounded[1]
@@ -243,10 +243,10 @@ class LinearObjective(FeatureSetObjective):
             return np.full(self.n, np.inf)
         gains = np.zeros(self.n)
         costs = self.costs(state.mask)
-        for program, plane, share in zip(self.programs, state.planes, self.balance, strict=True):
+        for program, plane, part in zip(self.programs, state.planes, self.balance, strict=True):
             multipliers, bound = program.feasible(plane.multipliers, costs)
             # made so small that they respect one more constraint, they still prove a bound
-            gains += share * (plane.value - bound / np.maximum(1, program.pulls(multipliers)))
+            gains += part * (plane.value - bound / np.maximum(1, program.pulls(multipliers)))
         return gains
 
     def try_switch(self, state, j, gain):
@@ -332,9 +332,7 @@ class ConcaveObjective:
     def minimize(self, slopes, weights):
         """Both planes, with costs of the weights that the tangent sets."""
         parts = zip(self.objective.programs, self.objective.balance, strict=True)
-        return np.concatenate(
-            [program.solve(1 + slopes / share).weights for program, share in parts]
-        )
+        return np.concatenate([program.solve(1 + slopes / part).weights for program, part in parts])
 
 
 class KernelMemory(NamedTuple):
@@ -376,7 +374,7 @@ class MaskedKernel:
         return distances, self.of_distances(distances)
 
     def switch(self, distances, mask, j):
-        """The same as `on` after feature j of the mask is switched, from its distances."""
+        """Return what `on` does after feature j of the mask is switched, from its distances."""
         if not self.additive:
             return self.on(mask ^ (np.arange(len(mask)) == j))
         distances = distances - self.squares(j) if mask[j] else distances + self.squares(j)

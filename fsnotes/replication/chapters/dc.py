@@ -28,7 +28,7 @@ claim = Claims(PAPER)
 FOLDS = 10
 PROTOCOL = Protocol(repeats=10, folds=FOLDS, inner=5, seed=2013)
 SAMPLED = 200  # rows of spambase and madelon in the paper, it does not say which
-# as Table 1 prints them, but for Pima, where it is wrong
+# Numbers of rows as Table 1 prints them, except for Pima, where it is wrong.
 ROWS = {
     "sonar": 208,
     "pima": 768,

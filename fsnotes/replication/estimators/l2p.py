@@ -6,11 +6,11 @@ import numpy as np
 
 from fsnotes.replication.estimators.selected import SelectedMachine, kept, mask_of
 
-# most rows that rank the features; with all 4678 of the training part of
-# ISOLET L1-SVM takes an hour
+# At most so many rows rank the features: with all 4678 of the training part of ISOLET, L1-SVM takes
+# an hour.
 RANKING_ROWS = 1560
-# of more rows than the first number, so many as the second says rank the features by the
-# alternation of DSO: with more rows than features, a half-step on ISOLET takes minutes
+# Where there are more than MANY_ROWS rows, FEW_ROWS of them rank the features by the alternation of
+# DSO: with more rows than features, a half-step on ISOLET takes minutes.
 MANY_ROWS = 1000
 FEW_ROWS = 520
 DRAW_SEED = 2016
@@ -76,7 +76,7 @@ def order_by(Z, y, ranking, options):
 
 
 def draw_rows(Z, y, count):
-    """So many rows, by lot, with the classes in their proportions."""
+    """Draw so many rows by lot, with the classes in their proportions."""
     from sklearn.model_selection import StratifiedShuffleSplit
 
     draw = StratifiedShuffleSplit(1, train_size=count, random_state=DRAW_SEED)
