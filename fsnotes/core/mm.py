@@ -144,11 +144,7 @@ def majorize_minimize(
         # A value that is no number has risen, too.
         if not value <= lowest + max(ROSE * abs(lowest), ROUNDED * largest_met(steps)):
             if "rose" in warn_of:
-                warn(
-                    f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not "
-                    "lie above it, or the step is not accurate; the better point is kept",
-                    ConvergenceWarning,
-                )
+                warn_of_rise(lowest, value)
             return best, Result("rose", lowest, tuple(steps))
         moved = abs(new - x).max()
         largest = abs(new).max()
@@ -162,6 +158,15 @@ def majorize_minimize(
     if "max_iter" in warn_of:
         warn_of_max_iter(steps[-1].change, tol, max_iter, "variables")
     return best, Result("max_iter", lowest, tuple(steps))
+
+
+def warn_of_rise(lowest, value):
+    """Warn that a step has made the objective larger."""
+    warn(
+        f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not lie above it, "
+        "or the step is not accurate; the better point is kept",
+        ConvergenceWarning,
+    )
 
 
 def warn_of_max_iter(change, tol, max_iter, variables="weights", remedy=""):
