@@ -286,7 +286,7 @@ def lab(arguments):
 
 # ---------------------------------------------------------------- checking
 
-# the numerics of what all formulations share: a minute on two cores
+# the numerics of what all formulations share, and their contract
 QUICK = ["-n", "auto", "-m", "not alone and not further"]
 QUICK += ["tests/core", "tests/solvers", "tests/test_contract.py"]
 # all tests: those that bear company on all cores, then those that measure time or build the site
@@ -494,7 +494,7 @@ def parser():
     command(book, "execute every page and build the site, warnings being errors")
     command(
         test,
-        "run all tests, after building what changed; `test quick` takes a minute, and "
+        "run all tests, after building what changed; `test quick` takes a minute or two, and "
         "`test PATH`, like any other words, goes to pytest and builds nothing",
     )
     added = command(serve, "show the built site on localhost", offline=False)
