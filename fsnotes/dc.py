@@ -365,6 +365,7 @@ class KernelMPM(KernelClassifier):
         check_real("ridge", self.ridge, 0, optional=True)
 
     def _fit_samples(self, samples):
+        self._scale_features(samples)
         points = self._prepare_kernel(samples)
         values = self._kernel.columns(samples.X, samples.X[points])
         columns = self._class_moments(samples, values)

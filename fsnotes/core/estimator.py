@@ -30,7 +30,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     A subclass writes the first and the last. A `MomentClassifier`, which knows only means and
     covariances, writes ``_solve(problem)`` instead of the last; a `KernelClassifier`, which selects
-    training points, begins the last with ``_prepare_kernel(samples)``. Nobody but the estimator
+    training points, calls ``_prepare_kernel(samples)`` next. Nobody but the estimator
     itself writes its attributes: what solves a problem returns a solution.
 
     Two classes are allowed, or any number where ``many_classes`` is set.

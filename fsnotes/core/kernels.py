@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fsnotes.core.estimator import BaseClassifier
 from fsnotes.core.validation import check_bool, check_real
 
-__all__ = ["BasisClassifier", "Kernel", "KernelClassifier", "check_kernel"]
+__all__ = ["BasisClassifier", "KernelClassifier", "KernelMixin", "check_kernel"]
 
 KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2", "linear")
 SHIFT_INVARIANT = ("rbf", "laplacian")
@@ -83,25 +83,31 @@ class Kernel:
         return value
 
 
-class KernelClassifier(BaseClassifier):
+class KernelMixin:
+    """The kernel of an estimator that has the parameters ``kernel`` and ``gamma``."""
+
+    def _prepare_kernel(self, samples):
+        """Return the places of the samples that are points; sets the kernel and ``gamma_``.
+
+        ``scale_`` has been set before.
+        """
+        points = samples.distinct_points()
+        self._kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
+        self.gamma_ = self._kernel.gamma
+        return points
+
+
+class KernelClassifier(KernelMixin, BaseClassifier):
     """A sum of kernel functions at some of the training points.
 
     A subclass has the parameters ``kernel``, ``gamma`` and ``scale``. Its ``_fit_samples`` begins
-    with ``_prepare_kernel`` and sets ``support_``, the rows of the selected points in the caller's
-    table, ``support_vectors_``, ``dual_coef_`` and ``intercept_``.
+    with ``_scale_features`` and ``_prepare_kernel``, and sets ``support_``, the rows of the
+    selected points in the caller's table, ``support_vectors_``, ``dual_coef_`` and ``intercept_``.
     """
 
     def _check_parameters(self):
         check_bool("scale", self.scale)
         check_kernel(self.kernel, self.gamma)
-
-    def _prepare_kernel(self, samples):
-        """The places of the samples that are points; sets the kernel, ``gamma_``, ``scale_``."""
-        points = samples.distinct_points()
-        self._scale_features(samples)
-        self._kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
-        self.gamma_ = self._kernel.gamma
-        return points
 
     def decision_function(self, X):
         """Signed score of each row; above 0 is ``classes_[1]``.

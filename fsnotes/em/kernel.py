@@ -195,6 +195,7 @@ class SparseKernelSVM(BasisClassifier):
         check_count("max_iter", self.max_iter)
 
     def _fit_samples(self, samples):
+        self._scale_features(samples)
         self._prepare_kernel(samples)
         distinct = Distinct(samples)
         candidates = distinct.points[self._candidates(samples, distinct.group)]

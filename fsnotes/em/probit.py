@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.estimator import SparseClassifier
-from fsnotes.core.kernels import Kernel, check_kernel
+from fsnotes.core.kernels import KernelMixin, check_kernel
 from fsnotes.core.mm import majorize_minimize, warn_of_max_iter
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.tolerances import CANCELLED, FLOOR
@@ -45,7 +45,7 @@ class FeatureMethods:
     summary = of_features(SparseClassifier.summary)
 
 
-class ProbitEM(FeatureMethods, SparseClassifier):
+class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     """Few features, or few training points, by a probit model with a sparse prior, fitted by EM.
 
     The label is the sign of ``w'x + b`` plus a standard normal variable, and ``w_i`` is normal with
@@ -186,9 +186,7 @@ class ProbitEM(FeatureMethods, SparseClassifier):
     def _fit_points(self, samples):
         """Select points: the columns are the kernel's values at them."""
         self._scale_features(samples)
-        points = samples.distinct_points()
-        self._kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
-        self.gamma_ = self._kernel.gamma
+        points = self._prepare_kernel(samples)
         unique = samples.deduplicate()
         values = self._kernel.columns(unique.X, samples.X[points])
         data = ProbitData(values, unique.signs, unique.sample_weight)

@@ -198,6 +198,7 @@ class RVM(BasisClassifier):
         check_bool("exhaustive", self.exhaustive)
 
     def _fit_samples(self, samples):
+        self._scale_features(samples)
         self._prepare_kernel(samples)
         X = samples.X
         # The points are in an order that is theirs alone: no answer depends on that of the rows.

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.estimator import SparseClassifier
-from fsnotes.core.kernels import Kernel, check_kernel
+from fsnotes.core.kernels import Kernel, KernelMixin, check_kernel
 from fsnotes.core.mm import Result
 from fsnotes.core.samples import FeatureScaling
 from fsnotes.core.validation import check_bool, check_real
@@ -121,7 +121,7 @@ class TwinData:
         return self.kernel.columns(X, X[self.points])
 
 
-class TwinClassifier(SparseClassifier):
+class TwinClassifier(KernelMixin, SparseClassifier):
     """Two planes, or surfaces of a kernel: a sample is of the class whose plane it is closer to.
 
     A subclass has the parameters ``c_fit``, ``c_hinge``, ``kernel``, ``gamma`` and ``scale``, and a
@@ -151,8 +151,6 @@ class TwinClassifier(SparseClassifier):
             X = data.only(mask)
             live = np.flatnonzero(weights.any(axis=0))
             points = X[data.points[live]]
-            self._kernel = data.kernel
-            self.gamma_ = data.kernel.gamma
             self.dual_coef_ = weights[:, live]
             self.intercept_ = offsets
             self.support_vectors_ = points
@@ -164,7 +162,7 @@ class TwinClassifier(SparseClassifier):
         self._warn_of_flat()
 
     def _twin_data(self, samples):
-        """The distinct samples, with units and, if there is one, a kernel; sets ``scale_``."""
+        """The distinct samples, with units and, if there is one, a kernel, which it sets."""
         samples = samples.deduplicate()
         features = self._scale_features(samples)
         if not self.scale:
@@ -178,9 +176,8 @@ class TwinClassifier(SparseClassifier):
         )
         if self.kernel is None:
             return TwinData(samples.X, features, problem)
-        points = samples.distinct_points()
-        kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
-        return TwinData(samples.X, features, problem, kernel, points)
+        points = self._prepare_kernel(samples)
+        return TwinData(samples.X, features, problem, self._kernel, points)
 
     def _warn_of_flat(self):
         flat = self.classes_[self.norms_ == 0].tolist()
