@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.core.mm import stages, warn_of_max_iter
 from fsnotes.core.tolerances import CANCELLED, FLOOR
-from fsnotes.errors import SubproblemError, warn
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C
+from fsnotes.solvers.hinge_programs import nothing_gains
 from fsnotes.solvers.margin import SoftMargin
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "descending",
     "heaviest",
     "logarithms",
+    "warn_of_number",
 ]
 
 DESCENT = (1024, 256, 64, 16, 8, 4, 2, 1)  # the stages have C multiplied by these, in turn
@@ -66,6 +68,58 @@ def logarithms(weights, floor):
     A floor of 0 means that no weight has ever left zero; then nothing is measured.
     """
     return np.log(np.maximum(abs(weights), floor)) if floor > 0 else np.zeros(1)
+
+
+def warn_of_number(machine, data, before, found, *, fewer, none, if_none=(), if_all=()):
+    """Warn if no feature is selected, none is dropped, or fewer are found than asked for.
+
+    Parameters
+    ----------
+    machine : estimator
+        With the parameters ``C`` and ``n_features``.
+    data : HingeData
+    before, found : int
+        How many features had a weight before the refit, and have one now.
+    fewer, none : str
+        Why fewer are found, and why none is, unless no C would help.
+    if_none, if_all : list of str
+        What else to pass than another C, or ``n_features``.
+    """
+    count = data.n_features
+    wanted = machine.n_features
+    at = f"C={machine.C:g}"
+    if wanted is None and found == count > 1:
+        remedies = ", ".join(["a smaller C", *if_all])
+        message = (
+            f"none of {count} features is dropped at {at}; pass {remedies} or n_features= if "
+            "fewer are wanted"
+        )
+    elif wanted is None and count and not found:
+        larger = ["a larger C"] if machine.C < LARGEST_C else []
+        remedies = ", ".join([*larger, *if_none])
+        remedies += " or n_features=" if remedies else "n_features="
+        message = f"{at} is too small to select a feature: {none}; pass {remedies}"
+        why = _explain_loss(data, before, found)
+        if why is not None:
+            message = f"no feature is selected: {why}"
+    elif wanted is not None and found < wanted:
+        if wanted > count == found:
+            why = f"only {count} vary"
+        else:
+            why = _explain_loss(data, before, found) or fewer
+        message = f"n_features={wanted}, but {why}; {found} are returned"
+    else:
+        return
+    warn(message, SelectionWarning)
+
+
+def _explain_loss(data, before, found):
+    """Why no C would help: no weights gain anything, or the refit has dropped some."""
+    if nothing_gains(data):
+        return "no weights, at any C, have smaller hinge losses than none"
+    if found < before:
+        return f"the refit has a weight for {found} of them, and refit=False for {before}"
+    return None
 
 
 class SoftMargins:

@@ -20,13 +20,13 @@ from fsnotes.core.reweighting import (
     descending,
     heaviest,
     logarithms,
+    warn_of_number,
 )
 from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.em.refit import SupportSearch
-from fsnotes.errors import SelectionWarning, SubproblemError, warn
+from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import LARGEST_C, HingeData, balance
-from fsnotes.solvers.hinge_programs import nothing_gains
 
 __all__ = ["ZeroNorm", "ZeroNormSVM"]
 
@@ -266,72 +266,34 @@ class ZeroNormSVM(SparseClassifier):
 
     def _select(self, data, search, main, runs):
         """Return the weights that are wanted, in the units of the data, with warnings."""
-        end = main.visited[main.end - 1][1] if main.end else np.zeros(data.n_features)
+        weights = main.visited[main.end - 1][1] if main.end else np.zeros(data.n_features)
+        before = 0
+        none = "the weights have gone to zero"
         if self.n_features is not None:
-            as_they_end = heaviest(end, self._least(data))
-            weights = search.best_of_size(self._least(data), runs) if self.refit else as_they_end
-            if np.count_nonzero(weights) < self.n_features:
-                self._warn_of_fewer(data, np.count_nonzero(weights), np.count_nonzero(as_they_end))
-            return weights
-        weights = end
-        why = "the weights have gone to zero"
-        if self.refit:
+            weights = heaviest(weights, self._least(data))
+            before = np.count_nonzero(weights)
+            if self.refit:
+                weights = search.best_of_size(self._least(data), runs)
+        elif self.refit:
             best, pays_from, size = search.best_met(runs)
             weights = best.weights
-            why = "none of the supports met on the way pays"
+            none = "none of the supports met on the way pays"
             if pays_from < np.inf:
-                why += f"; the best, of {size} features, does from C={pays_from:.4g}"
-        if data.n_features and not weights.any():
-            self._warn_of_none(data, why)
-        if data.n_features > 1 and weights.all():
-            self._warn_of_all(data.n_features)
+                none += f"; the best, of {size} features, does from C={pays_from:.4g}"
+        refit = [] if self.refit else ["refit=True"]
+        start = ['start="large_C"'] if self.start == "identity" else []
+        power = ["p=0"] if self.p >= 1 else []
+        warn_of_number(
+            self,
+            data,
+            before,
+            np.count_nonzero(weights),
+            fewer=f"only {np.count_nonzero(weights)} have a weight in the machines on the way",
+            none=none,
+            if_none=start + refit,
+            if_all=power + refit,
+        )
         return weights
-
-    def _warn_of_none(self, data, why):
-        if nothing_gains(data):
-            warn(
-                "no feature is selected: no weights, at any C, have smaller hinge losses than none",
-                SelectionWarning,
-            )
-            return
-        remedies = []
-        if self.C < LARGEST_C:
-            remedies.append("a larger C")
-        if self.start == "identity":
-            remedies.append('start="large_C"')
-        if not self.refit:
-            remedies.append("refit=True")
-        remedies = f"{', '.join(remedies)} or n_features=" if remedies else "n_features="
-        warn(
-            f"C={self.C:g} is too small to select a feature: {why}; pass {remedies}",
-            SelectionWarning,
-        )
-
-    def _warn_of_all(self, count):
-        remedy = "a smaller C"
-        if self.p >= 1:
-            remedy += ", p=0"
-        if not self.refit:
-            remedy += ", refit=True"
-        warn(
-            f"none of {count} features is dropped at C={self.C:g}; pass {remedy} or n_features= "
-            "if fewer are wanted",
-            SelectionWarning,
-        )
-
-    def _warn_of_fewer(self, data, found, before_refit):
-        if self.n_features > data.n_features == found:
-            why = f"only {found} vary"
-        elif nothing_gains(data):
-            why = "no weights, at any C, have smaller hinge losses than none"
-        elif before_refit > found:
-            why = f"the refit has a weight for {found} of them, and refit=False for {before_refit}"
-        else:
-            why = f"only {found} have a weight in the machines on the way"
-        warn(
-            f"n_features={self.n_features}, but {why}; {found} are returned",
-            SelectionWarning,
-        )
 
     def _summary_lines(self):
         return [

@@ -128,6 +128,8 @@ class FSV(SteppingSelector):
     [3, 7]
     """
 
+    _remedies = ("a smaller alpha",)
+
     def __init__(
         self,
         *,
@@ -154,9 +156,6 @@ class FSV(SteppingSelector):
     def _make_run(self, data, least):
         kind = partial(LinearizedExponential, alpha=float(self.alpha))
         return LinearSteps(data, kind, least, min(1.0, float(self.alpha)))
-
-    def _remedies(self):
-        return [*super()._remedies(), "a smaller alpha"]
 
     def _penalty(self, weights, floor):
         return Exponential(float(self.alpha)).value(abs(weights)).sum()

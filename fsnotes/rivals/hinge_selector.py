@@ -13,11 +13,12 @@ from fsnotes.core.reweighting import (
     beyond_rounding,
     heaviest,
     logarithms,
+    warn_of_number,
 )
 from fsnotes.core.validation import check_bool, check_count, check_real
-from fsnotes.errors import SelectionWarning, SubproblemError, warn
+from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
-from fsnotes.solvers.hinge_programs import WeightedProgram, nothing_gains
+from fsnotes.solvers.hinge_programs import WeightedProgram
 from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["HingeSelector", "Linearized", "LinearSteps", "SteppingSelector", "Steps"]
@@ -32,6 +33,7 @@ class HingeSelector(SparseClassifier):
     """
 
     _raised_to = None  # the largest C tried, if it is raised until features are enough
+    _remedies = ()  # what else to pass than a larger C if no feature is selected
 
     def _check_parameters(self):
         check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
@@ -51,58 +53,17 @@ class HingeSelector(SparseClassifier):
             weights = beyond_rounding(margin, data)
             gap = max(self.result_.duality_gap, float(margin.duality_gap))
             self.result_ = replace(self.result_, duality_gap=gap)
-        self._warn_of_number(data, before, np.count_nonzero(weights))
+        found = np.count_nonzero(weights)
+        fewer = f"only {found} have a weight in the solutions on the way"
+        if self._raised_to is not None:
+            fewer = f"only {found} have a weight at any C tried, up to {self._raised_to:.4g}"
+        none = "the weights have gone to zero"
+        warn_of_number(self, data, before, found, fewer=fewer, none=none, if_none=self._remedies)
         self._set_planes(features, [weights], [data.offset(weights)])
 
     def _most_features(self, data):
         """The largest number of features that may be selected."""
         return data.n_features if self.n_features is None else int(self.n_features)
-
-    def _remedies(self):
-        """What to pass if C is too small."""
-        return ["a larger C"] if self.C < LARGEST_C else []
-
-    def _warn_of_number(self, data, before, found):
-        """Warn if no feature is selected, none is dropped, or fewer are found than asked for.
-
-        `before` is the number of features that had a weight before the refit.
-        """
-        count = data.n_features
-        if self.n_features is not None and found < self.n_features:
-            if self.n_features > count == found:
-                why = f"only {count} vary"
-            else:
-                why = self._explain_loss(data, before, found)
-            if why is None and self._raised_to is None:
-                why = f"only {found} have a weight in the solutions on the way"
-            elif why is None:
-                why = f"only {found} have a weight at any C tried, up to {self._raised_to:.4g}"
-            warn(f"n_features={self.n_features}, but {why}; {found} are returned", SelectionWarning)
-        elif self.n_features is None and count and not found:
-            why = self._explain_loss(data, before, found)
-            if why is not None:
-                message = f"no feature is selected: {why}"
-            else:
-                remedies = ", ".join(self._remedies())
-                message = (
-                    f"C={self.C:g} is too small to select a feature: the weights have gone to "
-                    f"zero; pass {remedies + ' or ' if remedies else ''}n_features="
-                )
-            warn(message, SelectionWarning)
-        elif self.n_features is None and found == count > 1:
-            warn(
-                f"none of {count} features is dropped at C={self.C:g}; pass a smaller C or "
-                "n_features= if fewer are wanted",
-                SelectionWarning,
-            )
-
-    def _explain_loss(self, data, before, found):
-        """Why no C would help: no weights gain anything, or the refit has dropped some."""
-        if nothing_gains(data):
-            return "no weights, at any C, have smaller hinge losses than none"
-        if found < before:
-            return f"the refit has a weight for {found} of them, and refit=False for {before}"
-        return None
 
 
 class SteppingSelector(HingeSelector):
