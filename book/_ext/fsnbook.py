@@ -11,11 +11,15 @@ import os
 import re
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
 from docutils import nodes
 from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.read import create_nb_reader
 from page_keys import PageKeys
 from sphinx.util import logging
 
@@ -33,6 +37,7 @@ CLOSE_CONTENTS = """addEventListener("click", (event) =>
 
 # how many states of each page the cache remembers, so that branches can be switched for free
 STATES_KEPT = 8
+FENCE = "```{code-cell}"
 DISPLAY_NAME = re.compile(r"(?<=display_name: )[^,}\n]+")
 
 
@@ -76,16 +81,66 @@ class Keys:
         ]
 
     def mark(self, app, page, source):
-        header, fence, rest = source[0].partition("```{code-cell}")
-        if fence:
-            key = self.keys.key(source[0])
-            app.env.fsn_keys[page] = key
-            header = DISPLAY_NAME.sub(lambda name: f"{name[0]} <{key}>", header, count=1)
-            source[0] = header + fence + rest
+        if FENCE in source[0]:
+            app.env.fsn_keys[page], source[0] = self.marked(source[0])
+
+    def marked(self, text):
+        """The key of a page, and its text with the key."""
+        key = self.keys.key(text)
+        header, fence, rest = text.partition(FENCE)
+        header = DISPLAY_NAME.sub(lambda name: f"{name[0]} <{key}>", header, count=1)
+        return key, header + fence + rest
+
+    def execute_ahead(self, app, env, pages):
+        """Execute the pages that the cache lacks, as many at once as there are cores.
+
+        Reading a page would execute it, too, but one after the other. A page that fails is left
+        to its reading, which reports it.
+        """
+        cache = get_cache(app.config.nb_execution_cache_path)
+        timeout = app.config.nb_execution_timeout
+        notebooks = {page: self._notebook(env, page) for page in pages}
+        unknown = [
+            page for page in pages if notebooks[page] and not is_cached(cache, notebooks[page])
+        ]
+        # the longest first, lest it keeps one core busy in the end
+        unknown.sort(key=lambda page: -len(notebooks[page].cells))
+
+        def execute(page):
+            folder = Path(env.doc2path(page)).parent
+            return single_nb_execution(notebooks[page], str(folder), timeout, allow_errors=False)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            running = {pool.submit(execute, page): page for page in unknown}
+            for done in as_completed(running):
+                page = running[done]
+                result = done.result()
+                if result.err is None:
+                    print(f"  {page}: executed in {result.time:.0f} s", flush=True)
+                    seconds = {"execution_seconds": result.time}
+                    bundle = CacheBundleIn(result.nb, env.doc2path(page), data=seconds)
+                    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+
+    def _notebook(self, env, page):
+        """A page as its reading will execute it; None if there is nothing to execute."""
+        path = env.doc2path(page)
+        text = Path(path).read_text(encoding="utf-8")
+        if FENCE not in text:
+            return None
+        _, text = self.marked(text)
+        return create_nb_reader(path, env.myst_config, env.mystnb_config, text).read(text)
+
+
+def is_cached(cache, notebook):
+    try:
+        cache.match_cache_notebook(notebook)
+    except KeyError:
+        return False
+    return True
 
 
 class Reading:
-    """Says which page is being read, and remembers when, since executing one may take a minute."""
+    """Says which page is being read, and remembers when its reading began."""
 
     def __init__(self):
         self.begun = {}
@@ -307,6 +362,7 @@ def setup(app):
     keys = Keys()
     app.connect("builder-inited", keys.begin)
     app.connect("env-get-outdated", keys.changed)
+    app.connect("env-before-read-docs", keys.execute_ahead)
     app.connect("source-read", keys.mark)
     reading = Reading()
     app.connect("source-read", reading.start)

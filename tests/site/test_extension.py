@@ -249,14 +249,16 @@ def test_pages_follow_the_code_and_only_the_code(project):
 
 
 def test_an_edit_during_the_build_is_not_lost(project):
+    """Neither one made while pages are executed, nor one made while they are read."""
     page = project / "book" / "page.md"
-    hasty = "if len(open('runs.txt').read()) == 1:\n"
-    hasty += "    open('page.md', 'a').write('\\nWritten meanwhile.\\n')\n"
+    hasty = "run = len(open('runs.txt').read())\n"
+    hasty += "cell = f'\\n```{{code-cell}} python\\nprint(\"written in run\", {run})\\n```\\n'\n"
+    hasty += "if run < 3:\n    open('page.md', 'a').write(cell)\n"
     edit(page, "print(", hasty + "print(")
-    html, _, _ = build(project)
-    assert "<p>Written meanwhile.</p>" not in html
-    html, _, read = build(project)
-    assert "<p>Written meanwhile.</p>" in html and read == ["book/page"]
+    html, runs, _ = build(project)
+    assert runs == 2 and "written in run 1" in html and "written in run 2" not in html
+    html, runs, read = build(project)
+    assert runs == 3 and "written in run 2" in html and read == ["book/page"]
 
 
 def test_rules_of_claims_are_printed_on_pages(project):
