@@ -22,9 +22,8 @@ class AROM(SteppingSelector):
     norm : {2, 1}, default=2
         With 2 each step is a quadratic program, with 1 a linear one.
     C : float, default=1.0
-        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
-        1e6. If it is too small, no feature is selected, the class of more weight is predicted
-        everywhere, and a warning says what to change.
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; at most 1e6. If it
+        is too small, no feature is selected, and a warning says what to change.
     n_features : int, optional
         Select exactly so many: the steps end before fewer are left, C is lowered by halves while
         more are, and those of the largest weights are taken. With ``norm=1``, C is raised until
@@ -52,11 +51,7 @@ class AROM(SteppingSelector):
         first solution, counts as the floor.
     n_iter_ : int
         Solutions on the way, the first one included.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises at one C.
 
     Raises
@@ -90,15 +85,7 @@ class AROM(SteppingSelector):
     """
 
     def __init__(
-        self,
-        *,
-        norm=2,
-        C=1.0,
-        n_features=None,
-        refit=True,
-        tol=1e-6,
-        max_iter=100,
-        scale=True,
+        self, *, norm=2, C=1.0, n_features=None, refit=True, tol=1e-6, max_iter=100, scale=True
     ):
         self.norm = norm
         self.C = C

@@ -47,7 +47,6 @@ def fisher_score(X, y):
     References
     ----------
     R. O. Duda, P. E. Hart and D. G. Stork, Pattern Classification, second edition, Wiley, 2001.
-
     Q. Gu, Z. Li and J. Han, Generalized Fisher score for feature selection, arXiv:1202.3725.
 
     Examples

@@ -48,12 +48,11 @@ class FSV(SteppingSelector):
     Parameters
     ----------
     C : float, default=0.1
-        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, where a feature costs
-        1; above 0 and at most 1e6. If it is too small for any feature to pay, none is selected,
-        the class of more weight is predicted everywhere, and a warning says what to change.
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; at most 1e6. If it
+        is too small, no feature is selected, and a warning says what to change.
     alpha : float, default=5.0
-        Towards infinity the penalty becomes the number of features; towards 0, over alpha, the l1
-        norm.
+        The penalty goes to the number of features for large alpha, over alpha to the l1 norm for
+        small.
     n_features : int, optional
         Select exactly so many: C is raised until the first program has enough, the steps end
         before fewer are left, C is lowered by halves while more are, and those of the largest
@@ -79,15 +78,9 @@ class FSV(SteppingSelector):
         ``sum (1 - exp(-alpha |w_i|)) + C`` times the sum of hinge losses where the steps end,
         before the refit.
     n_iter_ : int
-        Linear programs on the way. If C had to be raised, the first counted is that at the last
-        of these C.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of the objective, in which no slope is less than ``1e-7
-        alpha``. It never rises at one C.
+        Linear programs on the way, without those at a C that had to be raised.
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
+        ``result_.steps`` is the history of the objective, which never rises at one C.
 
     Raises
     ------
@@ -98,15 +91,15 @@ class FSV(SteppingSelector):
     Notes
     -----
     The published method starts at random. Here the first program is that of the l1 norm, in which
-    each weight costs 1, or alpha if that is less, as it would from weights of equal size: the same
-    data give the same answer. From weights of zero they would cost alpha, and since the steps end
-    at zero once they reach it, often nothing would be selected. Every program has the same
-    constraints, and its solution is one of their vertices. Since these are finitely many and each
-    step goes to a better one, the steps come to an end; where they do depends on the start.
+    each weight costs 1, or alpha if that is less, as it would from weights of equal size. From
+    weights of zero they would cost alpha, and since the steps end at zero once they reach it, often
+    nothing would be selected. Every program has the same constraints, and its solution is one of
+    their vertices. Since these are finitely many and each step goes to a better one, the steps come
+    to an end; where they do depends on the start.
 
-    A slope that rounds to 0 would leave a weight without a cost: then no solution is best if
-    longer weights separate more rows, and the solver takes the program for unbounded. So no
-    weight costs less than ``1e-7 alpha``.
+    No weight costs less than ``1e-7 alpha``, in the history too: without a cost no solution would
+    be best if longer weights separate more rows, and the solver would take the program for
+    unbounded.
 
     Each step solves the dual program of N rows, as `L1SVM`: O(N n) for each hundred of n features
     that join, and O(N k) a pivot with k features in the program.
@@ -114,8 +107,7 @@ class FSV(SteppingSelector):
     References
     ----------
     P. S. Bradley and O. L. Mangasarian, Feature selection via concave minimization and support
-    vector machines, Proceedings of the 15th International Conference on Machine Learning, 82-90,
-    1998.
+    vector machines, International Conference on Machine Learning, 82-90, 1998.
 
     K. Huang, I. King and M. R. Lyu, Direct zero-norm optimization for feature selection,
     Proceedings of the 8th IEEE International Conference on Data Mining, 2008.
@@ -131,15 +123,7 @@ class FSV(SteppingSelector):
     _remedies = ("a smaller alpha",)
 
     def __init__(
-        self,
-        *,
-        C=0.1,
-        alpha=5.0,
-        n_features=None,
-        refit=True,
-        tol=1e-6,
-        max_iter=100,
-        scale=True,
+        self, *, C=0.1, alpha=5.0, n_features=None, refit=True, tol=1e-6, max_iter=100, scale=True
     ):
         self.C = C
         self.alpha = alpha

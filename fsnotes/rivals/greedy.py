@@ -21,7 +21,7 @@ class GreedyMPM(MomentClassifier):
     Parameters
     ----------
     direction : {"forward", "backward"}, default="forward"
-        From no feature, until the bound is reached; or from all, as long as it holds.
+        Add features until the bound is reached, or remove some of all as long as it holds.
     retain : float, default=0.9
         In (0, 1]. The bound asked for, as a part of the largest that the data admit.
     delta : float, optional
@@ -31,8 +31,7 @@ class GreedyMPM(MomentClassifier):
     ridge : float, default=0.0
         Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True
-        Measure features in their pooled within-class standard deviation. Without a ridge the
-        selection does not depend on it.
+        Measure features in their pooled within-class standard deviation; matters with a ridge.
 
     Attributes
     ----------
@@ -50,11 +49,7 @@ class GreedyMPM(MomentClassifier):
     order_ : ndarray of int
         The features selected in the order in which they joined, or those removed in the order in
         which they left.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Raises
     ------
@@ -77,14 +72,7 @@ class GreedyMPM(MomentClassifier):
     """
 
     def __init__(
-        self,
-        *,
-        direction="forward",
-        retain=0.9,
-        delta=None,
-        n_features=None,
-        ridge=0.0,
-        scale=True,
+        self, *, direction="forward", retain=0.9, delta=None, n_features=None, ridge=0.0, scale=True
     ):
         self.direction = direction
         self.retain = retain
@@ -101,57 +89,58 @@ class GreedyMPM(MomentClassifier):
 
     def _solve(self, problem):
         pair = problem.pair
+        most = len(problem.used)
+        forward = self.direction == "forward"
         whole = minimax(pair)
         self.largest_delta_ = largest_bound(whole.kappa)
         if self.n_features is None:
             self.delta_ = feasible_bound(self.largest_delta_, self.retain, self.delta)
-            limit = {"least": kappa(self.delta_) * KAPPA_REACHED}
+            least = kappa(self.delta_) * KAPPA_REACHED
+            size = most if forward else 1
         else:
-            self._warn_if_few(len(problem.used))
-            limit = {"size": self.n_features}
-        search = _add_features if self.direction == "forward" else _remove_features
-        chosen, order, solution = search(pair, whole, **limit)
+            # No bound is asked for: every comparison with nan fails, that of an infinite kappa too.
+            least = np.nan
+            size = min(int(self.n_features), most)
+            if self.n_features > most:
+                warn(
+                    f"n_features={self.n_features}, but only {most} vary; these are returned",
+                    SelectionWarning,
+                )
+        if forward:
+            chosen, order, solution = _add_features(pair, size, least)
+        else:
+            chosen, order, solution = _remove_features(pair, size, least, whole)
         if self.n_features is not None:
             self.delta_ = float(delta(solution.kappa))
         self.order_ = problem.used[order]
-        weights = np.zeros(len(problem.used))
+        weights = np.zeros(most)
         weights[chosen] = solution.weights
         return weights, solution.margin_split[0], len(chosen), Result.solved(len(chosen))
 
-    def _warn_if_few(self, most):
-        if self.n_features > most:
-            warn(
-                f"n_features={self.n_features}, but only {most} vary; these are returned",
-                SelectionWarning,
-            )
 
-
-def _add_features(pair, whole, *, size=np.inf, least=None):
+def _add_features(pair, size, least):
     """Add features until there are so many, or their kappa is at least that asked for.
 
-    Returned are the features, their order, and their minimax solution; `whole` is that of all.
+    Returned are the features, their order, and their minimax solution.
     """
-    everything = np.arange(len(pair.mean_diff))
     order = []
-    solution = None
-    # a kappa may be infinite, so that no number stands for a bound that is not asked for
-    while len(order) < size and not (solution and least and solution.kappa >= least):
-        free = np.setdiff1d(everything, order)
-        if not len(free):
-            return everything, np.array(order), whole
+    while len(order) < size:
+        free = np.setdiff1d(np.arange(len(pair.mean_diff)), order)
         best, solution = _largest_kappa(pair, [np.sort([*order, j]) for j in free])
         order.append(int(free[best]))
+        if solution is not None and solution.kappa >= least:
+            break
     return np.sort(order), np.array(order), solution
 
 
-def _remove_features(pair, whole, *, size=1, least=0.0):
+def _remove_features(pair, size, least, solution):
     """Remove features until so many are left, or as long as their kappa is what is asked for.
 
-    Returned are the features left, the order of those removed, and the minimax solution.
+    Returned are the features left, the order of those removed, and the minimax solution, which at
+    first is that of all.
     """
     chosen = np.arange(len(pair.mean_diff))
     order = []
-    solution = whole
     while len(chosen) > size:
         best, smaller = _largest_kappa(pair, [np.delete(chosen, j) for j in range(len(chosen))])
         if smaller is None or smaller.kappa < least:

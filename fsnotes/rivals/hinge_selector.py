@@ -10,6 +10,7 @@ from fsnotes.core.reweighting import (
     HALVES,
     Reweighted,
     Run,
+    SoftMargins,
     beyond_rounding,
     heaviest,
     logarithms,
@@ -19,7 +20,6 @@ from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
 from fsnotes.solvers.hinge_programs import WeightedProgram
-from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["HingeSelector", "Linearized", "LinearSteps", "SteppingSelector", "Steps"]
 
@@ -48,10 +48,10 @@ class HingeSelector(SparseClassifier):
         weights = heaviest(self._weigh(data, features.used), self._most_features(data))
         before = np.count_nonzero(weights)
         if self.refit and before:
-            program = SoftMargin(data.Z, data.signs, data.sample_weight)
-            margin = program.solve((weights != 0).astype(float), self.C)
-            weights = beyond_rounding(margin, data)
-            gap = max(self.result_.duality_gap, float(margin.duality_gap))
+            machines = SoftMargins(data)
+            machine = machines.solve((weights != 0).astype(float), self.C)
+            weights = beyond_rounding(machine, data)
+            gap = max(self.result_.duality_gap, machines.largest_gap)
             self.result_ = replace(self.result_, duality_gap=gap)
         found = np.count_nonzero(weights)
         fewer = f"only {found} have a weight in the solutions on the way"
@@ -80,10 +80,9 @@ class SteppingSelector(HingeSelector):
 
     def _weigh(self, data, used):
         if not len(used):
-            nothing = self.C * data.hinge_of_nothing()
             self.n_iter_ = 0
-            self.objective_ = nothing
-            self.result_ = Result.solved(nothing)
+            self.objective_ = self.C * data.hinge_of_nothing()
+            self.result_ = Result.solved(self.objective_)
             return np.zeros(0)
         least = 0 if self.n_features is None else min(self._most_features(data), len(used))
         run = self._make_run(data, least)
@@ -93,9 +92,9 @@ class SteppingSelector(HingeSelector):
         weights = run.visited[-1][1]
         self._raised_to = run.raised_to
         self.n_iter_ = len(run.visited)
-        self.result_ = replace(run.result, counts={k: int(v) for k, v in run.counts.items()})
-        penalty = self._penalty(weights, run.floor)
-        self.objective_ = float(penalty + self.C * data.least_hinge(weights))
+        self.result_ = replace(run.result, counts=run.counts)
+        loss = data.least_hinge(weights)
+        self.objective_ = float(self._penalty(weights, run.floor) + self.C * loss)
         return weights
 
 
@@ -111,15 +110,8 @@ class Steps(Run):
 class LinearSteps(Steps):
     """Solutions with a weighted l1 norm, each weighted by the solution before.
 
-    Parameters
-    ----------
-    data : HingeData
-    kind : callable
-        Takes the arguments of `Reweighted` and returns a problem derived from `Linearized`.
-    least : int
-        A step that would leave fewer features ends the run.
-    cost : float
-        The cost of each weight in the first solution.
+    `kind` returns a problem derived from `Linearized`; `cost` is that of each weight in the first
+    solution.
     """
 
     def __init__(self, data, kind, least, cost=1.0):

@@ -28,21 +28,18 @@ class L1SVM(SparseClassifier):
     Parameters
     ----------
     C : float, default=10.0
-        Cost of the mean over all rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at
-        most 1e6. If it is too small for any feature to pay, none is selected, the class of more
-        weight is predicted everywhere, and a warning names the C at which the first feature
-        enters. If there are many classes, the warning names those without a feature.
+        Cost of the mean over rows of the hinge losses ``max(0, 1 - margin)``; at most 1e6. If it
+        is too small, no feature is selected, and a warning names the C at which the first enters.
+        If there are many classes, the warning names those without a feature.
     n_features : int, optional
         Select at most so many: those whose weights, in the units that `scale` sets, are largest by
         their Euclidean norm over the classes. Only features that have a weight at this C count.
     refit : bool, default=True
-        Return the soft-margin support vector machine of the features selected, which minimises
-        ``|w|_2^2 / 2 + C`` times the mean hinge loss, with the same C and in the same units, for
-        each class against the others if there are many; otherwise return the solution of the
-        linear program itself.
+        Return the soft-margin machine of the features selected, which minimises ``|w|_2^2 / 2 +
+        C`` times the mean hinge loss; otherwise return the solution of the linear program itself.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. The norm is not
-        scale free: without it, columns of large numbers are selected first.
+        Weigh features in units of their pooled within-class standard deviation. Without it,
+        columns of large numbers are selected first.
 
     Attributes
     ----------
@@ -51,13 +48,9 @@ class L1SVM(SparseClassifier):
     intercept_ : ndarray of shape (1,), or (n_classes,)
         The middle one if several have the same loss.
     objective_ : float
-        ``|w|_1 + C`` times the mean hinge loss, in the units that `scale` sets, before features
-        are chosen by number and before the refit; the sum over the classes if there are many.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+        ``|w|_1 + C`` times the mean hinge loss, before features are chosen by number and before
+        the refit; the sum over the classes if there are many.
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.duality_gap`` is the largest of all programs, those of the refit included.
 
     Raises
@@ -80,8 +73,7 @@ class L1SVM(SparseClassifier):
     References
     ----------
     P. S. Bradley and O. L. Mangasarian, Feature selection via concave minimization and support
-    vector machines, Proceedings of the 15th International Conference on Machine Learning, 82-90,
-    1998.
+    vector machines, International Conference on Machine Learning, 82-90, 1998.
 
     Examples
     --------
@@ -114,35 +106,31 @@ class L1SVM(SparseClassifier):
         probability = samples.sample_weight / samples.sample_weight.sum()
         Z = features.apply(samples.X)
         places = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-
-        def program(place):
-            """The program of one class against the others; made anew, as each copies the rows."""
-            signs = np.where(samples.class_index == place, 1.0, -1.0)
-            return HingeProgram(Z, signs, probability, costs)
-
+        signs = [np.where(samples.class_index == place, 1.0, -1.0) for place in places]
         solutions = []
         counts = Counter()
-        for place in places:
-            one = program(place)
-            solutions.append(one.solve(self.C))
-            counts.update(one.counts)
+        for own in signs:
+            program = HingeProgram(Z, own, probability, costs)
+            solutions.append(program.solve(self.C))
+            counts.update(program.counts)
         weights = np.array([solution.weights for solution in solutions])
-        offsets = np.array([solution.offset for solution in solutions])
         gaps = [solution.duality_gap for solution in solutions]
-        without = [place for place, row in zip(places, weights, strict=True) if not row.any()]
+        idle = np.flatnonzero(~weights.any(axis=1))
         chosen = self._choose(weights * costs)
         weights[:, ~chosen] = 0
-        for k, place in enumerate(places):
-            signs = np.where(samples.class_index == place, 1.0, -1.0)
+        offsets = np.zeros(len(signs))
+        for k, own in enumerate(signs):
             if self.refit and chosen.any():
                 # a column over its cost is the column in the units that `scale` sets
-                machine = SoftMargin(Z[:, chosen], signs, probability)
+                machine = SoftMargin(Z[:, chosen], own, probability)
                 margin = machine.solve(1 / costs[chosen], 2 * self.C)
                 weights[k, chosen] = margin.weights
                 gaps.append(float(margin.duality_gap))
-            offsets[k] = best_offset(signs - Z @ weights[k], signs, probability)
-        if len(costs) and without:
-            self._warn_of_small_C(program, without, chosen.any())
+            offsets[k] = best_offset(own - Z @ weights[k], own, probability)
+        if chosen.any() and len(idle):
+            self._warn_of_classes(idle)
+        elif len(costs) and len(idle):
+            self._warn_of_small_C(HingeProgram(Z, own, probability, costs) for own in signs)
         self._set_planes(features, weights, offsets)
         self.objective_ = float(sum(solution.objective for solution in solutions))
         self.result_ = Result.solved(self.objective_, duality_gap=max(gaps), counts=dict(counts))
@@ -161,24 +149,24 @@ class L1SVM(SparseClassifier):
             )
         return chosen & (heaviest(np.linalg.norm(sizes, axis=0), int(self.n_features)) > 0)
 
-    def _warn_of_small_C(self, program, without, others):
-        """Name classes without a feature or, if no class has one, the C at which one enters."""
-        if others:
-            names = ", ".join(repr(self.classes_.tolist()[place]) for place in without[:5])
-            names += ", ..." * (len(without) > 5)
-            warn(
-                f"C={self.C:g} is too small to select a feature for class {names}; the features "
-                "are those of the others",
-                SelectionWarning,
-            )
-            return
+    def _warn_of_classes(self, idle):
+        """Name the classes that have no feature of their own."""
+        names = ", ".join(repr(label) for label in self.classes_[idle[:5]].tolist())
+        names += ", ..." * (len(idle) > 5)
+        warn(
+            f"C={self.C:g} is too small to select a feature for class {names}; the features are "
+            "those of the others",
+            SelectionWarning,
+        )
+
+    def _warn_of_small_C(self, programs):
+        """Name the C at which a feature enters first."""
         first = None  # the least C, of those of the classes so far, at which a feature enters
         most = 0.0
         try:
-            for place in without:
-                one = program(place)
-                most = max(most, min(LARGEST_C, 1e4 * max(self.C, one.too_small())))
-                first = one.entry(most if first is None else first) or first
+            for program in programs:
+                most = max(most, min(LARGEST_C, 1e4 * max(self.C, program.too_small())))
+                first = program.entry(most if first is None else first) or first
         except SubproblemError:
             known = "the C at which the first one enters was not found"
         else:

@@ -3,9 +3,8 @@
 import numpy as np
 
 from fsnotes.core.mm import Result
-from fsnotes.core.reweighting import beyond_rounding
+from fsnotes.core.reweighting import SoftMargins
 from fsnotes.rivals.hinge_selector import HingeSelector
-from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["SVMRanking"]
 
@@ -19,11 +18,9 @@ class SVMRanking(HingeSelector):
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; above 0 and at most
-        1e6.
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; at most 1e6.
     n_features : int, optional
-        Select so many; by default half of those that vary. A warning says so if fewer have a
-        weight, in the machine of all or in the refit.
+        Select so many; by default half of those that vary. A warning says if fewer have a weight.
     refit : bool, default=True
         Return the soft-margin machine of the features selected, with the same C; otherwise keep
         the weights that they have in the machine of all.
@@ -41,11 +38,7 @@ class SVMRanking(HingeSelector):
         ``|w|_2^2 + C`` times the sum of hinge losses, for the machine of all features.
     order_ : ndarray of int
         The features that vary, that of the largest weight first.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Raises
     ------
@@ -81,19 +74,17 @@ class SVMRanking(HingeSelector):
         return max(1, data.n_features // 2) if self.n_features is None else int(self.n_features)
 
     def _weigh(self, data, used):
-        program = SoftMargin(data.Z, data.signs, data.sample_weight)
-        margin = program.solve(np.ones(len(used)), self.C)
-        weights = beyond_rounding(margin, data)
+        machines = SoftMargins(data)
+        weights = machines.first(self.C)
         self.order_ = used[np.argsort(-abs(weights), kind="stable")]
-        self.objective_ = margin.objective
-        counts = {"quadratic program": 1, **{k: int(v) for k, v in margin.counts.items()}}
-        gap = float(margin.duality_gap)
-        self.result_ = Result.solved(margin.objective, duality_gap=gap, counts=counts)
+        self.objective_ = machines.last.objective
+        self.result_ = Result.solved(
+            self.objective_, duality_gap=machines.largest_gap, counts=machines.counts
+        )
         return weights
 
     def _summary_lines(self):
         return [
-            f"|w|^2 + C (sum of hinge losses) of all features: {self.objective_:.6g} at "
-            f"C={self.C:g}",
+            f"|w|^2 + C (sum of hinge losses) of all: {self.objective_:.6g} at C={self.C:g}",
             "no promise for new data",
         ]
