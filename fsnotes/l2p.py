@@ -496,10 +496,7 @@ class DSO(JointClassifier):
 
     def _summary_lines(self):
         loss = "" if self.C is None else f" + C (squares of what margins miss) at C={self.C:g}"
-        return [
-            f"sum |w|^p{loss}, at p={self.p:g}, before the refit: {self.objective_:.6g}",
-            "no promise for new data",
-        ]
+        return [f"sum |w|^p{loss}, at p={self.p:g}, before the refit: {self.objective_:.6g}"]
 
     def _not_separable(self, certificates, samples):
         """The error, with a certificate for the rows as they were passed."""

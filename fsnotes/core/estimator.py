@@ -11,7 +11,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.samples import FeatureScaling, Samples, feature_units
 
-__all__ = ["BaseClassifier", "SparseClassifier"]
+__all__ = ["BaseClassifier", "SparseClassifier", "check_labels"]
+
+
+def check_labels(y, wanted="two classes or more"):
+    """Return the classes, and the number of the class of each label; raise if there is but one."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"y is {kind}; pass one label for each row")
+    classes, class_index = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        raise ValueError(f"y holds one class, {classes.tolist()[0]!r}; pass rows of {wanted}")
+    return classes, class_index
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator):
@@ -81,16 +93,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     def _check_data(self, X, y, sample_weight):
         """Check the data and return the samples of positive weight; sets ``classes_``."""
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
-        if kind not in ("binary", "multiclass"):
-            raise ValueError(f"y is {kind}; pass one label for each row")
-        classes, class_index = np.unique(y, return_inverse=True)
-        if len(classes) == 1:
-            raise ValueError(
-                f"y holds one class, {classes.tolist()[0]!r}; pass rows of two classes"
-                + (" or more" if self.many_classes else "")
-            )
+        wanted = "two classes or more" if self.many_classes else "two classes"
+        classes, class_index = check_labels(y, wanted)
         if len(classes) > 2 and not self.many_classes:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
@@ -204,6 +208,7 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
         lines = [
             f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
             *self._summary_lines(),
+            "no promise for new data",
         ]
         if len(labels) > 2:
             lines.append("norm of weight x sd over the classes; sd is within the classes")

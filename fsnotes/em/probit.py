@@ -331,7 +331,5 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
 
     def _summary_lines(self):
         penalty = "sum log (|w| / floor)" if self.prior == "jeffreys" else f"{self.alpha:g} |w|_1"
-        return [
-            f"minus log likelihood + {penalty} before any refit: {self.objective_:.6g}",
-            "probabilities are those of a probit model; no promise for new data",
-        ]
+        probit = "minus log likelihood of the probit model"
+        return [f"{probit} + {penalty} before any refit: {self.objective_:.6g}"]

@@ -296,10 +296,7 @@ class ZeroNormSVM(SparseClassifier):
         return weights
 
     def _summary_lines(self):
-        return [
-            f"features + C (sum of hinge losses): {self.objective_:.6g} at C={self.C:g}",
-            "no promise for new data",
-        ]
+        return [f"features + C (sum of hinge losses): {self.objective_:.6g} at C={self.C:g}"]
 
 
 def flattest(data, C):

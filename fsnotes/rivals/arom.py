@@ -110,7 +110,4 @@ class AROM(SteppingSelector):
         return self.norm * logarithms(weights, floor).sum()
 
     def _summary_lines(self):
-        return [
-            f"{self.n_iter_} machines with the norm {self.norm}, at C={self.C:g}",
-            "no promise for new data",
-        ]
+        return [f"{self.n_iter_} machines with the norm {self.norm}, at C={self.C:g}"]

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_X_y
 
+from fsnotes.core.estimator import check_labels
 from fsnotes.core.ranking import Ranking
 from fsnotes.core.tolerances import EQUAL
 from fsnotes.core.validation import check_count, check_one_of, check_real
@@ -244,16 +244,7 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
 def _validate(X, y):
     """Rows as floats, and the number of the class of each."""
     X, y = check_X_y(X, y, dtype=np.float64)
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    if kind not in ("binary", "multiclass"):
-        raise ValueError(f"y is {kind}; pass one label for each row")
-    classes, class_index = np.unique(y, return_inverse=True)
-    if len(classes) == 1:
-        raise ValueError(
-            f"y holds one class, {classes.tolist()[0]!r}; pass rows of two classes or more"
-        )
-    return X, class_index
+    return X, check_labels(y)[1]
 
 
 def _to_unit_range(X):

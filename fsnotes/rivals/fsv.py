@@ -145,8 +145,5 @@ class FSV(SteppingSelector):
         return Exponential(float(self.alpha)).value(abs(weights)).sum()
 
     def _summary_lines(self):
-        return [
-            "sum of 1 - exp(-alpha |w|), plus C (sum of hinge losses), before the refit: "
-            f"{self.objective_:.6g} at C={self.C:g}",
-            "no promise for new data",
-        ]
+        at = f"{self.objective_:.6g} at C={self.C:g}"
+        return [f"sum of 1 - exp(-alpha |w|) + C (hinge losses) before the refit: {at}"]

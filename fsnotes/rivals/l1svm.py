@@ -176,7 +176,5 @@ class L1SVM(SparseClassifier):
         warn(f"C={self.C:g} is too small to select a feature; {known}", SelectionWarning)
 
     def _summary_lines(self):
-        return [
-            f"|w|_1 + C (mean hinge loss) before the refit: {self.objective_:.6g} at C={self.C:g}",
-            "no promise for new data",
-        ]
+        at = f"{self.objective_:.6g} at C={self.C:g}"
+        return [f"|w|_1 + C (mean hinge loss) before the refit: {at}"]

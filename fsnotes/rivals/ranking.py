@@ -84,7 +84,5 @@ class SVMRanking(HingeSelector):
         return weights
 
     def _summary_lines(self):
-        return [
-            f"|w|^2 + C (sum of hinge losses) of all: {self.objective_:.6g} at C={self.C:g}",
-            "no promise for new data",
-        ]
+        at = f"{self.objective_:.6g} at C={self.C:g}"
+        return [f"|w|^2 + C (sum of hinge losses) of all features: {at}"]

@@ -418,8 +418,5 @@ class RFS(JointClassifier):
         return high
 
     def _summary_lines(self):
-        return [
-            f"|XW - Y|_2,1 + lam |W|_2,1 before the refit: {self.objective_:.6g} at "
-            f"lam={self.lam:g}",
-            "no promise for new data",
-        ]
+        at = f"{self.objective_:.6g} at lam={self.lam:g}"
+        return [f"|XW - Y|_2,1 + lam |W|_2,1 before the refit: {at}"]
