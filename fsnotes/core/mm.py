@@ -146,8 +146,8 @@ def majorize_minimize(
             if "rose" in warn_of:
                 warn_of_rise(lowest, value)
             return best, Result("rose", lowest, tuple(steps))
-        moved = abs(new - x).max()
-        largest = abs(new).max()
+        moved = abs(new - x).max(initial=0)
+        largest = abs(new).max(initial=0)
         change = float(moved / largest) if largest > 0 else float(moved and np.inf)
         x = new
         if value <= lowest:

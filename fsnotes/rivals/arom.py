@@ -25,9 +25,8 @@ class AROM(SteppingSelector):
         Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; at most 1e6. If it
         is too small, no feature is selected, and a warning says what to change.
     n_features : int, optional
-        Select exactly so many: the steps end before fewer are left, C is lowered by halves while
-        more are, and those of the largest weights are taken. With ``norm=1``, C is raised until
-        the first program has enough.
+        Select exactly so many: steps end before fewer are left, C is halved while more are, and
+        those of the largest weights are taken. With ``norm=1``, C is first raised if it is small.
     refit : bool, default=True
         Return the soft-margin machine of the features selected, which minimises ``|w|_2^2 + C``
         times the sum of hinge losses; otherwise return the point at which the steps end.
@@ -36,8 +35,7 @@ class AROM(SteppingSelector):
     max_iter : int, default=100
         The largest number of steps, for each C.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. Only the first
-        solution and the floor depend on units.
+        Weigh features in units of their pooled within-class standard deviation.
 
     Attributes
     ----------
@@ -46,30 +44,26 @@ class AROM(SteppingSelector):
     intercept_ : ndarray of shape (1,)
         The middle one if several have the same loss.
     objective_ : float
-        ``norm * sum log |w_i| + C`` times the sum of hinge losses where the steps end, before the
-        refit, over all features that vary. A weight below a floor, 1e-6 of the largest of the
-        first solution, counts as the floor.
+        What is descended, over all features that vary, where the steps end, before the refit. A
+        weight below a floor, 1e-6 of the largest of the first solution, counts as the floor.
     n_iter_ : int
         Solutions on the way, the first one included.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises at one C.
 
-    Raises
-    ------
-    SubproblemError
-        If the first solution or the refit cannot be verified. A later step that cannot be
-        verified is not taken, and a warning says so.
-
     Notes
     -----
     A weight that vanishes stays zero, since its column has become zero. Without the floor the
-    objective has no least value, so that the start decides where the steps end. There each weight
-    that is left meets ``w_j sum_i a_i y_i x_ij = norm``, with multipliers a from 0 to C. So
-    ``norm=1`` drops what ``norm=2`` would at half the C. The solutions of its linear programs are
-    vertices of the same constraints, and its steps come to an end after finitely many.
+    objective has no least value, so that the start decides where the steps end; only these two
+    depend on units. There each weight that is left meets ``w_j sum_i a_i y_i x_ij = norm``, with
+    multipliers a from 0 to C. So ``norm=1`` drops what ``norm=2`` would at half the C. The
+    solutions of its linear programs are vertices of the same constraints, and its steps come to an
+    end after finitely many.
 
     Each step costs what it does in `ZeroNormSVM`, O(N^2 k + N^3) or O(N k^2) for N rows and k
-    features left, or in `L1SVM`, O(N k) a pivot.
+    features left, or in `L1SVM`, O(N k) a pivot. `SubproblemError` is raised if the first solution
+    or the refit cannot be verified. A later step that cannot be verified is not taken, and a
+    warning says so.
 
     References
     ----------

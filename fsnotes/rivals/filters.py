@@ -19,20 +19,17 @@ MOST_LEVELS = 256  # values of a feature that are taken as levels
 def fisher_score(X, y):
     """Fisher score of each feature: variance between the classes over variance within them.
 
-    Of feature j it is ``sum_k n_k (mean_kj - mean_j)^2 / sum_k n_k var_kj``, where class k has n_k
-    rows, and in feature j the mean and the variance (over n_k) of these.
+    Feature j has ``sum_k n_k (mean_kj - mean_j)^2 / sum_k n_k var_kj``, for n_k rows of class k.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-        Labels of two classes or more.
+    y : array-like of shape (n_samples,), of two classes or more
 
     Returns
     -------
     ndarray of shape (n_features,)
-        From 0, where all class means are equal or the feature is constant, to infinity, where it
-        varies between the classes alone.
+        From 0, for equal class means, to infinity, if a feature varies between the classes alone.
 
     Notes
     -----
@@ -40,13 +37,12 @@ def fisher_score(X, y):
     the F statistic of the analysis of variance, over ``(m - K) / (K - 1)``; for two classes it is
     ``n_0 n_1 / m^2`` times the squared distance of the means, in units of the pooled standard
     deviation. Features are looked at one by one: two equal columns have the same score, and
-    features that tell something only together have none.
-
-    O(m n) for n features.
+    features that tell something only together have none. The cost is O(m n) for n features.
 
     References
     ----------
     R. O. Duda, P. E. Hart and D. G. Stork, Pattern Classification, second edition, Wiley, 2001.
+
     Q. Gu, Z. Li and J. Han, Generalized Fisher score for feature selection, arXiv:1202.3725.
 
     Examples
@@ -62,14 +58,10 @@ def fisher_score(X, y):
     X, class_index = _validate(X, y)
     Z = _to_unit_range(X)
     probability = np.bincount(class_index) / len(Z)
-    means = np.zeros((len(probability), Z.shape[1]))
-    variances = np.zeros_like(means)
-    for k in range(len(probability)):
-        rows = Z[class_index == k]
-        # measured from a row of the class, equal rows have a variance of exactly 0
-        differences = rows - rows[0]
-        means[k] = rows[0] + differences.mean(axis=0)
-        variances[k] = differences.var(axis=0)
+    parts = [Z[class_index == k] for k in range(len(probability))]
+    means = np.array([part.mean(axis=0) for part in parts])
+    # measured from a row of the class, equal rows have a variance of exactly 0
+    variances = np.array([(part - part[0]).var(axis=0) for part in parts])
     between = probability @ (means - probability @ means) ** 2
     within = probability @ variances
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -80,20 +72,16 @@ def fisher_score(X, y):
 def relieff(X, y, *, n_neighbors=10):
     """ReliefF: how much more a feature differs between near rows of two classes than of one.
 
-    Each row is compared with the `n_neighbors` nearest others of its own class, its hits, and with
-    as many of each other class, its misses. The score of a feature is the mean over all rows of
-    ``sum_c P(c) / (1 - P(own class)) miss_c - hit``, where P is the part of the rows that a class
-    has, c goes through the other classes, and miss_c and hit are the mean differences to the
-    neighbours.
+    The score of a feature is the mean over all rows of ``sum_c P(c) / (1 - P(own class)) miss_c -
+    hit``: hit is the mean difference to the nearest others of the row's own class, miss_c to those
+    of another class c, and P the part of the rows that a class has.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-        Labels of two classes or more.
+    y : array-like of shape (n_samples,), of two classes or more
     n_neighbors : int, default=10
-        How many of each class; all rows of a class that has fewer. A class of one row has no hits,
-        and their difference counts as 0.
+        How many of each class; all rows of a class that has fewer, and without any a hit is 0.
 
     Returns
     -------
@@ -105,18 +93,15 @@ def relieff(X, y, *, n_neighbors=10):
     A difference is a part of the range of the feature, and a distance is the sum of the differences
     of all features. So the score does not change when a feature is shifted or scaled, but depends
     on what other features there are: what two features tell only together counts in both, as long
-    as not too many others hide which rows are near. Two equal columns have the same score.
+    as not too many others hide which rows are near. Rows whose distances are equal up to rounding
+    share the remaining places equally, which is the mean over all ways to choose. The order of rows
+    and of features is of no consequence.
 
-    Rows whose distances are equal up to rounding share the remaining places equally, which is the
-    mean over all ways to choose. The order of rows and of features is of no consequence.
-
-    O(m^2 n) for m rows and n features, in blocks of rows of bounded memory. All rows are compared;
-    if there are very many, pass a sample.
+    O(m^2 n) for m rows and n features, in bounded memory; if there are very many, pass a sample.
 
     References
     ----------
-    I. Kononenko, Estimating attributes: analysis and extensions of RELIEF, European Conference on
-    Machine Learning, 1994.
+    I. Kononenko, Estimating attributes: analysis and extensions of RELIEF, ECML, 1994.
 
     M. Robnik-Sikonja and I. Kononenko, Theoretical and empirical analysis of ReliefF and RReliefF,
     Machine Learning 53, 2003.
@@ -136,16 +121,15 @@ def relieff(X, y, *, n_neighbors=10):
     by_class = np.argsort(class_index, kind="stable")
     Z = _to_unit_range(X)[by_class]
     class_index = class_index[by_class]
-    sizes = np.bincount(class_index)
-    probability = sizes / len(Z)
+    probability = np.bincount(class_index) / len(Z)
     scores = np.zeros(Z.shape[1])
     for block in _blocks(len(Z), len(Z)):
         own = class_index[block]
         distances = cdist(Z[block], Z, "cityblock")
         np.fill_diagonal(distances[:, block], np.inf)
-        for k, (size, end) in enumerate(zip(sizes, np.cumsum(sizes), strict=True)):
-            members = slice(end - size, end)
-            weights = np.where(own == k, -1, probability[k] / (1 - probability[own]))
+        for k, part in enumerate(probability):
+            members = slice(*np.searchsorted(class_index, [k, k + 1]))
+            weights = np.where(own == k, -1, part / (1 - probability[own]))
             parts = _divide_among_nearest(distances[:, members], int(n_neighbors))
             distances[:, members] = weights[:, None] * parts
         scores += _weighted_differences(Z[block], Z, distances)
@@ -162,8 +146,7 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-        Labels of two classes or more.
+    y : array-like of shape (n_samples,), of two classes or more
     n_features : int, optional
         How many features to rank; by default all.
     criterion : {"difference", "quotient"}, default="difference"
@@ -171,15 +154,13 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
         infinite; among several of these the largest relevance comes first.
     spread : float or None, default=0.5
         Features of more than three values are cut into three levels, at so many standard deviations
-        below and above their mean; an edge belongs to the middle level. None is for features that
-        are discrete already: each value is a level.
+        below and above their mean. None is for discrete features: each value is a level.
 
     Returns
     -------
     Ranking
-        ``scores`` and ``order``. With the scores first it suits `SelectKBest` of scikit-learn. The
-        scores tell the order and nothing else: n for the first of n features, one less for each
-        that follows, and 0 for those that were not ranked.
+        ``scores`` and ``order``, which suits `SelectKBest`. The scores tell the order alone: n for
+        the first of n features, one less for each that follows, and 0 for those not ranked.
 
     Notes
     -----
@@ -188,14 +169,12 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     level come last, even after redundant ones. Neither the names of labels nor shift, scale and
     sign of a feature matter.
 
-    With m rows, n features of L levels and r features ranked O(r m n L^2), in blocks of features of
-    bounded memory. For the first features of many, pass `n_features`.
+    With m rows, n features of L levels and r features ranked O(r m n L^2), in bounded memory.
 
     References
     ----------
     H. Peng, F. Long and C. Ding, Feature selection based on mutual information: criteria of
-    max-dependency, max-relevance, and min-redundancy, IEEE Transactions on Pattern Analysis and
-    Machine Intelligence 27, 2005.
+    max-dependency, max-relevance, and min-redundancy, IEEE PAMI 27, 2005.
 
     C. Ding and H. Peng, Minimum redundancy feature selection from microarray gene expression data,
     Journal of Bioinformatics and Computational Biology 3, 2005, for the levels.
@@ -225,11 +204,14 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     redundancy = np.zeros(n)
     order = []
     while left.any() and len(order) < wanted:
-        worth = relevance
-        if order and criterion == "difference":
-            worth = relevance - redundancy / len(order)
-        elif order:
-            worth = _quotient(relevance, redundancy / len(order))
+        mean = redundancy / max(1, len(order))
+        alone = (mean == 0) & (relevance > 0)
+        if criterion == "difference":
+            worth = relevance - mean
+        elif alone.any():
+            worth = np.where(alone, relevance, -np.inf)
+        else:
+            worth = relevance / np.where(mean > 0, mean, 1)
         worth = np.where(left, worth, -np.inf)
         best = worth.max()
         order.append(np.flatnonzero(worth >= best - EQUAL * max(1, abs(best)))[0])
@@ -265,14 +247,13 @@ def _blocks(count, size):
 
 def _divide_among_nearest(distances, count):
     """Divide one among the `count` nearest of each row; an infinite distance is no neighbour."""
-    if distances.shape[1] <= count:
-        parts = np.isfinite(distances).astype(float)
-    else:
-        last = np.partition(distances, count - 1, axis=1)[:, [count - 1]]
-        nearer = distances < last * (1 - EQUAL)
-        tied = ~nearer & (distances <= last * (1 + EQUAL))
-        places = count - nearer.sum(axis=1, keepdims=True)
-        parts = nearer + tied * (places / tied.sum(axis=1, keepdims=True))
+    count = min(count, distances.shape[1])
+    last = np.partition(distances, count - 1, axis=1)[:, [count - 1]]
+    nearer = distances < last * (1 - EQUAL)
+    tied = ~nearer & (distances <= last * (1 + EQUAL))
+    places = count - nearer.sum(axis=1, keepdims=True)
+    parts = nearer + tied * (places / tied.sum(axis=1, keepdims=True))
+    parts[np.isinf(distances)] = 0
     return parts / np.maximum(parts.sum(axis=1, keepdims=True), 1)
 
 
@@ -324,11 +305,3 @@ def _mutual_information(given, levels):
         found[columns] -= terms[totals].sum(axis=0)
     found /= m
     return np.where(found > EQUAL, found, 0.0)
-
-
-def _quotient(relevance, redundancy):
-    """Divide one by the other; where some have no redundancy, only these, by their relevance."""
-    alone = (redundancy == 0) & (relevance > 0)
-    if alone.any():
-        return np.where(alone, relevance, -np.inf)
-    return relevance / np.where(redundancy > 0, redundancy, 1)

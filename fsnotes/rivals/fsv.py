@@ -51,12 +51,10 @@ class FSV(SteppingSelector):
         Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``; at most 1e6. If it
         is too small, no feature is selected, and a warning says what to change.
     alpha : float, default=5.0
-        The penalty goes to the number of features for large alpha, over alpha to the l1 norm for
-        small.
+        For a large one the penalty is the number of features; over a small one, the l1 norm.
     n_features : int, optional
-        Select exactly so many: C is raised until the first program has enough, the steps end
-        before fewer are left, C is lowered by halves while more are, and those of the largest
-        weights are taken.
+        Select exactly so many: C is raised until the first program has enough, steps end before
+        fewer are left, C is halved while more are, and those of the largest weights are taken.
     refit : bool, default=True
         Return the soft-margin machine of the features selected, which minimises ``|w|_2^2 + C``
         times the sum of hinge losses; otherwise return the point at which the steps end.
@@ -65,8 +63,7 @@ class FSV(SteppingSelector):
     max_iter : int, default=100
         The largest number of steps, for each C.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. The penalty is
-        not scale free.
+        Weigh features in units of their pooled within-class standard deviation.
 
     Attributes
     ----------
@@ -75,18 +72,11 @@ class FSV(SteppingSelector):
     intercept_ : ndarray of shape (1,)
         The middle one if several have the same loss.
     objective_ : float
-        ``sum (1 - exp(-alpha |w_i|)) + C`` times the sum of hinge losses where the steps end,
-        before the refit.
+        Penalty plus C times the sum of hinge losses where the steps end, before the refit.
     n_iter_ : int
         Linear programs on the way, without those at a C that had to be raised.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises at one C.
-
-    Raises
-    ------
-    SubproblemError
-        If the first program or the refit cannot be verified. A later step that cannot be verified
-        is not taken, and a warning says so.
 
     Notes
     -----
@@ -98,11 +88,12 @@ class FSV(SteppingSelector):
     to an end; where they do depends on the start.
 
     No weight costs less than ``1e-7 alpha``, in the history too: without a cost no solution would
-    be best if longer weights separate more rows, and the solver would take the program for
-    unbounded.
+    be best if longer weights separate more rows, and the program would be unbounded.
 
     Each step solves the dual program of N rows, as `L1SVM`: O(N n) for each hundred of n features
-    that join, and O(N k) a pivot with k features in the program.
+    that join, and O(N k) a pivot with k features in the program. `SubproblemError` is raised if the
+    first program or the refit cannot be verified. A later step that cannot be verified is not
+    taken, and a warning says so.
 
     References
     ----------
@@ -110,7 +101,7 @@ class FSV(SteppingSelector):
     vector machines, International Conference on Machine Learning, 82-90, 1998.
 
     K. Huang, I. King and M. R. Lyu, Direct zero-norm optimization for feature selection,
-    Proceedings of the 8th IEEE International Conference on Data Mining, 2008.
+    IEEE International Conference on Data Mining, 2008.
 
     Examples
     --------

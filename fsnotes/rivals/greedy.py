@@ -47,20 +47,14 @@ class GreedyMPM(MomentClassifier):
     objective_ : float
         Number of features.
     order_ : ndarray of int
-        The features selected in the order in which they joined, or those removed in the order in
-        which they left.
+        The features selected, or those removed, in the order in which they joined or left.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
-
-    Raises
-    ------
-    InfeasibleBoundError
-        If ``delta`` is more than ``largest_delta_``.
 
     Notes
     -----
     A step costs O(n k^3) if it adds a feature to k of n, and O(k^4) if it removes one of k. If
-    there are more features than rows, the first removals say nothing, since many sets have the
-    bound 1.
+    features are more than rows, the first removals say nothing, since many sets have the bound 1.
+    `InfeasibleBoundError` is raised if ``delta`` is more than ``largest_delta_``.
 
     Examples
     --------
@@ -106,10 +100,7 @@ class GreedyMPM(MomentClassifier):
                     f"n_features={self.n_features}, but only {most} vary; these are returned",
                     SelectionWarning,
                 )
-        if forward:
-            chosen, order, solution = _add_features(pair, size, least)
-        else:
-            chosen, order, solution = _remove_features(pair, size, least, whole)
+        chosen, order, solution = _search(pair, forward, size, least, whole)
         if self.n_features is not None:
             self.delta_ = float(delta(solution.kappa))
         self.order_ = problem.used[order]
@@ -118,42 +109,29 @@ class GreedyMPM(MomentClassifier):
         return weights, solution.margin_split[0], len(chosen), Result.solved(len(chosen))
 
 
-def _add_features(pair, size, least):
-    """Add features until there are so many, or their kappa is at least that asked for.
+def _search(pair, forward, size, least, whole):
+    """Add or remove one feature after the other, always that which leaves the largest kappa.
 
-    Returned are the features, their order, and their minimax solution.
+    The search ends at so many features; before that, once kappa is at least that asked for if
+    features are added, or before it would fall below if they are removed. Returned are the
+    features, those added or removed in their order, and the minimax solution; `whole` is that of
+    all features.
     """
+    everything = np.arange(len(pair.mean_diff))
+    selected = np.full(len(everything), not forward)
+    solution = whole
     order = []
-    while len(order) < size:
-        free = np.setdiff1d(np.arange(len(pair.mean_diff)), order)
-        best, solution = _largest_kappa(pair, [np.sort([*order, j]) for j in free])
-        order.append(int(free[best]))
-        if solution is not None and solution.kappa >= least:
+    while selected.sum() != size:
+        movers = np.flatnonzero(selected != forward)
+        sets = [np.flatnonzero(selected ^ (everything == mover)) for mover in movers]
+        solutions = [minimax(pair, s) if pair.mean_diff[s].any() else None for s in sets]
+        kappas = [found.kappa if found else 0.0 for found in solutions]
+        best = int(np.argmax(kappas))
+        if not forward and (solutions[best] is None or kappas[best] < least):
             break
-    return np.sort(order), np.array(order), solution
-
-
-def _remove_features(pair, size, least, solution):
-    """Remove features until so many are left, or as long as their kappa is what is asked for.
-
-    Returned are the features left, the order of those removed, and the minimax solution, which at
-    first is that of all.
-    """
-    chosen = np.arange(len(pair.mean_diff))
-    order = []
-    while len(chosen) > size:
-        best, smaller = _largest_kappa(pair, [np.delete(chosen, j) for j in range(len(chosen))])
-        if smaller is None or smaller.kappa < least:
+        order.append(movers[best])
+        selected[movers[best]] = forward
+        solution = solutions[best]
+        if forward and kappas[best] >= least:
             break
-        order.append(int(chosen[best]))
-        chosen = np.delete(chosen, best)
-        solution = smaller
-    return chosen, np.array(order, dtype=int), solution
-
-
-def _largest_kappa(pair, sets):
-    """The place of the set of features of largest kappa, and its minimax solution."""
-    solutions = [minimax(pair, s) if pair.mean_diff[s].any() else None for s in sets]
-    kappas = [solution.kappa if solution else 0.0 for solution in solutions]
-    best = int(np.argmax(kappas))
-    return best, solutions[best]
+    return np.flatnonzero(selected), np.array(order, dtype=int), solution

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from fsnotes.core.estimator import SparseClassifier
-from fsnotes.core.mm import Result
 from fsnotes.core.reweighting import (
     HALVES,
     Reweighted,
@@ -79,11 +78,6 @@ class SteppingSelector(HingeSelector):
         check_count("max_iter", self.max_iter)
 
     def _weigh(self, data, used):
-        if not len(used):
-            self.n_iter_ = 0
-            self.objective_ = self.C * data.hinge_of_nothing()
-            self.result_ = Result.solved(self.objective_)
-            return np.zeros(0)
         least = 0 if self.n_features is None else min(self._most_features(data), len(used))
         run = self._make_run(data, least)
         Cs = [self.C / 2**k for k in range(HALVES + 1)] if least else [self.C]

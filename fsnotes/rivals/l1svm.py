@@ -22,8 +22,7 @@ class L1SVM(SparseClassifier):
 
     This is problem (2) of Xu, King and Lyu (2007), who compare with it. The offset has no penalty.
     If there are more than two classes, each has a program of its own against all others, with the
-    same C, and the features are those of any. Peng and Fan (2016) compare with it on many classes,
-    too, and do not say how they are taken; this is the usual way.
+    same C, and the features are those of any: the usual way. Peng and Fan (2016) do not say theirs.
 
     Parameters
     ----------
@@ -38,8 +37,7 @@ class L1SVM(SparseClassifier):
         Return the soft-margin machine of the features selected, which minimises ``|w|_2^2 / 2 +
         C`` times the mean hinge loss; otherwise return the solution of the linear program itself.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. Without it,
-        columns of large numbers are selected first.
+        Weigh features in units of their pooled within-class standard deviation.
 
     Attributes
     ----------
@@ -53,22 +51,16 @@ class L1SVM(SparseClassifier):
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.duality_gap`` is the largest of all programs, those of the refit included.
 
-    Raises
-    ------
-    SubproblemError
-        If the solution of a program cannot be verified, which takes a large C and columns of very
-        different sizes without `scale`.
-
     Notes
     -----
     The simplex method works on the dual, one variable a row and one constraint a feature, and is
     given a feature only once its constraint is violated. So N rows, n features and k features in
     the program cost O(N n) for each hundred that join and O(N k) a pivot, beside O(N n^2) for
-    units, or O(N^2 n) if there are fewer rows than features. Equal rows count as one, with the sum
-    of their weights. The refit takes 10 to 40 steps of O(N k^2), or of O(N^3) if N <= k.
-
-    If there are many classes, their programs are solved one after the other. On the 7,797 rows of
-    isolet, classes that are hard to tell from the rest take some ten seconds each.
+    units, or O(N^2 n) if there are fewer rows than features. The refit takes 10 to 40 steps of O(N
+    k^2), or of O(N^3) if N <= k. If there are many classes, their programs are solved one after the
+    other. On the 7,797 rows of isolet, classes that are hard to tell from the rest take some ten
+    seconds each. `SubproblemError` is raised if a solution cannot be verified, which takes a large
+    C and columns of very different sizes without `scale`.
 
     References
     ----------

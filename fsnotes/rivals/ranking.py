@@ -25,8 +25,7 @@ class SVMRanking(HingeSelector):
         Return the soft-margin machine of the features selected, with the same C; otherwise keep
         the weights that they have in the machine of all.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. Neither the
-        machine nor the order is scale free.
+        Weigh features in units of their pooled within-class standard deviation.
 
     Attributes
     ----------
@@ -40,15 +39,11 @@ class SVMRanking(HingeSelector):
         The features that vary, that of the largest weight first.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
-    Raises
-    ------
-    SubproblemError
-        If a machine cannot be verified.
-
     Notes
     -----
     Two quadratic programs of N rows, O(N^2 n + N^3), or O(N n^2) if rows are more than the n
-    features, for each of the 10 to 40 steps that they take.
+    features, for each of the 10 to 40 steps that they take. `SubproblemError` is raised if one
+    cannot be verified.
 
     References
     ----------
