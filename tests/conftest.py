@@ -154,6 +154,21 @@ def least_loss(Z, signs, w):
     return np.maximum(0, 1 - signs * (scores + offsets[:, None])).sum(axis=1).min()
 
 
+def descended(Z, signs, w, C, p, floor):
+    """What the steps of a zero-norm machine descend, by its definition."""
+    if p == 0:
+        return C * least_loss(Z, signs, w) + 2 * np.log(np.maximum(abs(w), floor)).sum()
+    return C * least_loss(Z, signs, w) + 2 / p * (abs(w) ** p).sum()
+
+
+def objective_of(machine, X, y, weights=None):
+    """What is selected plus C times the sum of hinge losses, from the machine's own answers."""
+    weights = np.ones(len(y)) if weights is None else weights
+    margins = np.where(y == machine.classes_[1], 1, -1) * machine.decision_function(X)
+    chosen = machine.coef_ if hasattr(machine, "coef_") else machine.dual_coef_
+    return np.count_nonzero(chosen) + machine.C * weights @ np.maximum(0, 1 - margins)
+
+
 class Losses:
     """Least sum of hinge losses on some of the features, each program solved once."""
 

@@ -172,3 +172,25 @@ def plane(near, far, fit, hinge, costs, weights, offset, multipliers):
         "hinge": max((-beta).max(initial=0), (beta - hinge * (1 + 1e-12)).max(initial=0), 0),
     }
     return Certificate(value, beta.sum(), violations)
+
+
+def balance(pulls, signs, C, margins, due):
+    """How far the pulls of rows are from what is due, with the best multipliers from 0 to C.
+
+    A multiplier is C where its row's margin is below 1, and 0 where it is above. `pulls` has a row
+    a sample and a column a weight: the column of the weight times the weight.
+    """
+    N, k = pulls.shape
+    bounds = [(C if m < 1 - 1e-6 else 0, 0 if m > 1 + 1e-6 else C) for m in margins]
+    signed = (pulls * signs[:, None]).T
+    off = np.ones((k, 1))
+    found = linprog(
+        np.append(np.zeros(N), 1),
+        np.vstack([np.hstack([signed, -off]), np.hstack([-signed, -off])]),
+        np.append(due, -due),
+        np.append(signs, 0)[None],
+        [0],
+        bounds=[*bounds, (0, None)],
+    )
+    assert found.success
+    return found.x[-1]

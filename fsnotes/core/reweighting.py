@@ -5,6 +5,7 @@ the solver and knows nothing of the run that it is a part of. `Run` takes the st
 the other, and collects the points that they pass.
 """
 
+from collections import Counter
 from dataclasses import replace
 from functools import cached_property
 
@@ -73,17 +74,9 @@ def logarithms(weights, floor):
 def warn_of_number(machine, data, before, found, *, fewer, none, if_none=(), if_all=()):
     """Warn if no feature is selected, none is dropped, or fewer are found than asked for.
 
-    Parameters
-    ----------
-    machine : estimator
-        With the parameters ``C`` and ``n_features``.
-    data : HingeData
-    before, found : int
-        How many features had a weight before the refit, and have one now.
-    fewer, none : str
-        Why fewer are found, and why none is, unless no C would help.
-    if_none, if_all : list of str
-        What else to pass than another C, or ``n_features``.
+    `before` the refit so many features had a weight, and so many have been `found`. The words
+    `fewer` and `none` say why fewer are, or none is, unless no C would help; `if_none` and `if_all`
+    are what else to pass than another C or n_features.
     """
     count = data.n_features
     wanted = machine.n_features
@@ -103,9 +96,8 @@ def warn_of_number(machine, data, before, found, *, fewer, none, if_none=(), if_
         if why is not None:
             message = f"no feature is selected: {why}"
     elif wanted is not None and found < wanted:
-        if wanted > count == found:
-            why = f"only {count} vary"
-        else:
+        why = f"only {count} vary"
+        if wanted <= count or found < count:
             why = _explain_loss(data, before, found) or fewer
         message = f"n_features={wanted}, but {why}; {found} are returned"
     else:
@@ -132,7 +124,7 @@ class SoftMargins:
 
     def __init__(self, data):
         self.data = data
-        self.counts = {"quadratic program": 0}
+        self.counts = Counter({"quadratic program": 0})
         self.largest_gap = 0.0
         self.last = None
 
@@ -152,9 +144,7 @@ class SoftMargins:
     def count(self, solution):
         """Add up the work that a solution has taken, and keep it for the next one to start from."""
         self.last = solution
-        self.counts["quadratic program"] += 1
-        for kind, count in solution.counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + count
+        self.counts.update({"quadratic program": 1, **solution.counts})
         self.largest_gap = max(self.largest_gap, float(solution.duality_gap))
         return solution
 
@@ -166,23 +156,9 @@ class Reweighted:
     ``tangent(weights)``, the sizes of columns with which the norm that the solver minimises,
     of u in ``w = sizes * u``, lies above the penalty and touches it at these weights.
 
-    Parameters
-    ----------
-    data : HingeData
-    solver : SoftMargins
-        Or another with the same methods.
-    C : float
-    floor : float
-        Weights of at most this size are zero for good.
-    least : int
-        A step that would leave fewer features is not taken, and ends the descent.
-
-    Attributes
-    ----------
-    ended : bool
-        Whether a step would have left too few features.
-    unsolved : SubproblemError, optional
-        Why the last step was not taken.
+    Weights of at most the floor are zero for good. A step that would leave fewer features than the
+    least is not taken, and then the descent has ended; nor is one that the solver does not verify,
+    whose error is `unsolved`.
     """
 
     def __init__(self, data, solver, C, floor, least=0):
@@ -265,33 +241,30 @@ class Run:
         Takes the arguments of `Reweighted` and returns the problem whose steps are taken.
     least : int
         A step that would leave fewer features ends the run.
+    show : callable, optional
+        Called with each `Step`.
 
     Attributes
     ----------
     visited : list of tuple
-        C and weights of each point.
-    floor : float
-        Weights of at most this size are zero for good.
-    result : Result
-        Of the steps, once they have come to an end.
-    end : int
-        How many of the points visited lead to that.
+        C and weights of each point, of which the first `end` lead to the `result`.
     """
 
-    def __init__(self, data, solver, kind, least=0):
+    def __init__(self, data, solver, kind, least=0, show=None):
         self.data = data
         self.solver = solver
         self.kind = kind
         self.least = least
+        self.show = show
         self.visited = []
         self.floor = 0.0
         self.result = None
         self.end = 0
         self._problem = None
-        self._at = None
 
     @property
     def counts(self):
+        """The work done, by kind."""
         return self.solver.counts
 
     def begin(self, Cs):
@@ -353,16 +326,16 @@ class Run:
     def _stages(self, Cs):
         for C in Cs:
             self._problem = self.problem(C)
-            self._at = None
             yield self._problem
             if self.over():
                 return
 
     def _collect(self, step, weights):
         # The start of a stage, and a step that was not taken, add no point.
-        if self._at is not None and weights is not self._at:
+        if weights is not self.visited[-1][1]:
             self.visited.append((self._problem.C, weights))
-        self._at = weights
+        if self.show is not None:
+            self.show(step)
 
     def warn_of_end(self, tol, max_iter):
         """Warn where the steps have not come to an end of their own."""

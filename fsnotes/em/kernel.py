@@ -14,7 +14,7 @@ from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
-from fsnotes.em.refit import Candidate, LeastLoss
+from fsnotes.em.refit import LeastLoss
 from fsnotes.em.zero_norm import ZeroNorm
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
@@ -56,8 +56,7 @@ class SparseKernelSVM(BasisClassifier):
         From 0 to 2: the penalty is ``(2 / p) sum |alpha_j|**p``, of which ``2 sum log |alpha_j|``
         is the limit up to a constant. At 2 it is one machine, which drops no point.
     kernel : str or callable, default="rbf"
-        "rbf", "laplacian", "poly", "sigmoid", "cosine", "chi2", "linear", or a function of
-        two rows.
+        As in `KernelMPM`.
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``.
     basis : int or array-like of int, optional
@@ -65,14 +64,11 @@ class SparseKernelSVM(BasisClassifier):
         of the data with these numbers; by default every distinct point. A step costs their number
         squared: with thousands of rows, pass a few hundred.
     start : {"large_C", "identity"}, default="large_C"
-        Begin at 1024 C, where many points pay, and lower it in stages; or begin at C, with equal
-        penalties, as published, which may end with none. Where p is 1 or more, so that the problem
-        is convex, both begin at C.
+        As in `ZeroNormSVM`: begin at 1024 C and lower it in stages, or begin at C, as published.
     refit : bool, default=True
-        Return the machine of the points that are left without a penalty on their weights but C0's:
-        the penalty shrinks weights, and has done its work. Where there are several, which is
-        so if rows can be separated, it is that of the widest margin. It is never worse than the
-        point at which the steps end, which is returned otherwise, as published.
+        Return the machine of the points that are left without a penalty on their weights but C0's;
+        of several, which there are if rows can be separated, that of the widest margin. It is never
+        worse than the point at which the steps end, which is returned otherwise, as published.
     tol : float, default=1e-06
         A stage ends when no weight changes by more than this part of the largest.
     max_iter : int, default=100
@@ -102,12 +98,9 @@ class SparseKernelSVM(BasisClassifier):
     basis_ : ndarray of int
         Rows of the training data that are candidates.
     gamma_ : float
-        As used.
     scale_ : ndarray of shape (n_features,)
     classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of what the steps descend. With ``p=0`` a weight below a
-        floor, 1e-6 of the largest of the first machine, counts as the floor; with any p it is zero
-        for good. It never rises within a stage.
+        ``result_.steps`` is the history of what the steps descend, as in `ZeroNormSVM`.
 
     Raises
     ------
@@ -197,13 +190,19 @@ class SparseKernelSVM(BasisClassifier):
     def _fit_samples(self, samples):
         self._scale_features(samples)
         self._prepare_kernel(samples)
-        distinct = Distinct(samples)
-        candidates = distinct.points[self._candidates(samples, distinct.group)]
-        values = self._kernel.columns(distinct.rows, distinct.rows[candidates])
+        unique = samples.deduplicate()
+        # Equal samples of both classes are neighbours, and one point, in the order of the samples.
+        is_first = np.append(True, (unique.X[1:] != unique.X[:-1]).any(axis=1))
+        points = np.flatnonzero(is_first)
+        point_of = np.unique(samples.X[:, ::-1], axis=0, return_inverse=True)[1].ravel()
+        candidates = points[self._candidates(samples, point_of)]
+        values = self._kernel.columns(unique.X, unique.X[candidates])
         kept = first_of_equals(values.T)
-        candidates, values = candidates[kept], values[:, kept]
-        self.basis_ = distinct.numbers[candidates]
-        data = HingeData(values, np.where(distinct.positive, 1.0, -1.0), distinct.weights)
+        candidates = candidates[kept]
+        values = values[:, kept]
+        first_row = np.minimum.reduceat(unique.row, points)
+        self.basis_ = first_row[np.searchsorted(points, candidates)]
+        data = HingeData(values, unique.signs, unique.sample_weight)
         gram = values[candidates]
         self._check_values(values, gram)
         root = root_of(gram, self.kernel) if self.C0 > 0 else None
@@ -217,7 +216,7 @@ class SparseKernelSVM(BasisClassifier):
         self._warn_of_size(data, len(chosen), len(weights))
         order = chosen[np.argsort(self.basis_[chosen])]
         self.support_ = self.basis_[order]
-        self.support_vectors_ = distinct.rows[candidates[order]]
+        self.support_vectors_ = unique.X[candidates[order]]
         self.dual_coef_ = weights[order][None]
         self.intercept_ = np.array([offset])
         self.objective_ = self._value(run, weights)
@@ -245,16 +244,21 @@ class SparseKernelSVM(BasisClassifier):
         staged = self.start == "large_C" and self.p < 1
         Cs = descending(self.C) if staged else [self.C]
         with tqdm(
-            total=len(Cs) + 1, desc="SparseKernelSVM", unit="stage", disable=not self.progress
+            total=len(Cs), desc="SparseKernelSVM", unit="stage", disable=not self.progress
         ) as bar:
+
+            def show(step):
+                bar.update(step.stage + 1 - bar.n)
+                bar.set_postfix(points=step.n_selected)
+
             solver = SoftMargins(data) if root is None else TwoNormMargins(data, root, self.C0)
-            run = KernelRun(data, solver, partial(Combined, p=self.p), bar)
+            kind = ZeroNorm if root is None else TwoNorms
+            run = Run(data, solver, partial(kind, p=self.p), show=show)
             Cs = run.begin(Cs)
             if self.p == 2:
                 run.finish(Result.solved(solver.last.objective))
             else:
                 run.descend(Cs, self.tol, self.max_iter)
-            bar.update(bar.total - bar.n)
         run.warn_of_end(self.tol, self.max_iter)
         return run
 
@@ -305,20 +309,14 @@ class SparseKernelSVM(BasisClassifier):
 
     def _machines_of_least_loss(self, run, chosen, turn):
         """Return weights of least hinge loss, first those of least norm, and a lower bound."""
-        unit = run.data.sample_weight.max()
-        data = HingeData(run.data.Z[:, chosen], run.data.signs, run.data.sample_weight / unit)
-        counts = {"linear program": 0, "pivot": 0}
-        program = LeastLoss(data, counts)
-        vertex = program.solve(np.arange(len(chosen)))
+        data = run.data
+        unit = data.sample_weight.max()
+        program = LeastLoss(HingeData(data.Z, data.signs, data.sample_weight / unit), run.counts)
+        vertex = program.solve(chosen)
         shortest = program.least_norm(turn)
-        run.counts.update(counts)
         run.counts["quadratic program"] += 1
-        found = []
-        for part in ([] if shortest is None else [drop_rounding(shortest)]) + [vertex]:
-            found.append(np.zeros(run.data.n_features))
-            found[-1][chosen] = part
-        C = self.C * unit
-        return found, C * program.bound(Candidate(data, C, vertex))
+        found = [vertex] if shortest is None else [drop_rounding(shortest), vertex]
+        return found, self.C * unit * program.bound(vertex)
 
     def _warn_of_gap(self, gap):
         warn(
@@ -332,54 +330,21 @@ class SparseKernelSVM(BasisClassifier):
     def _warn_of_size(self, data, found, most):
         if found == 0 and nothing_gains(data):
             words = (
-                "no point is selected: no weights, at any C, have smaller hinge losses than none; "
-                "pass another kernel or gamma"
+                "no point is selected: no weights, at any C, have smaller hinge losses than none"
             )
+            remedies = ["another kernel or gamma"]
         elif found == 0:
+            words = f"C={self.C:g} is too small to select a point"
             remedies = ["a larger C"] if self.C < LARGEST_C else []
             remedies += ['start="large_C"'] if self.start == "identity" else []
-            remedies = ", ".join(remedies or ["another kernel or gamma"])
-            words = f"C={self.C:g} is too small to select a point; pass {remedies}"
+            remedies = remedies or ["another kernel or gamma"]
         elif found == most > 1:
-            power = ", p=0" if self.p >= 1 else ""
-            words = (
-                f"none of {most} points is dropped at C={self.C:g}; pass a smaller C{power} if "
-                "fewer are wanted"
-            )
+            words = f"none of {most} points is dropped at C={self.C:g}"
+            remedies = ["a smaller C", "p=0"] if self.p >= 1 else ["a smaller C"]
+            remedies[-1] += " if fewer are wanted"
         else:
             return
-        warn(words, SelectionWarning)
-
-
-class Distinct:
-    """Samples, equal ones of one class as one, in an order that is theirs alone.
-
-    Attributes
-    ----------
-    rows, positive, weights : ndarray
-    numbers : ndarray of int
-        Of each, the first row of the data equal to it, whatever its class.
-    points : ndarray of int
-        Places among these of rows that differ, whatever their class.
-    group : ndarray of int
-        Of each sample, the place of its point among the points.
-    """
-
-    def __init__(self, samples):
-        # Rows of both classes are sorted together, so that swapped labels change no order.
-        order = np.lexsort(samples.X.T)
-        X = samples.X[order]
-        positive = samples.positive[order]
-        numbers = samples.row[order]
-        group = np.cumsum(np.append(True, (X[1:] != X[:-1]).any(axis=1))) - 1
-        keys, first, which = np.unique(2 * group + positive, return_index=True, return_inverse=True)
-        self.rows, self.positive = X[first], positive[first]
-        self.weights = np.bincount(which, samples.sample_weight[order])
-        _, self.points, of_group = np.unique(keys // 2, return_index=True, return_inverse=True)
-        starts = np.unique(group, return_index=True)[1]
-        self.numbers = numbers[starts][of_group]
-        self.group = np.empty(len(group), dtype=int)
-        self.group[order] = group
+        warn(f"{words}; pass {', '.join(remedies)}", SelectionWarning)
 
 
 def root_of(gram, kernel):
@@ -410,33 +375,11 @@ def drop_rounding(weights):
     return np.where(abs(weights) > ZERO * abs(weights).max(initial=0), weights, 0)
 
 
-class KernelRun(Run):
-    """A run that shows its stages, and the number of points left, in a progress bar."""
-
-    def __init__(self, data, solver, kind, bar):
-        super().__init__(data, solver, kind)
-        self.bar = bar
-
-    def problem(self, C):
-        self.bar.update()
-        return super().problem(C)
-
-    def _collect(self, step, weights):
-        super()._collect(step, weights)
-        self.bar.set_postfix(points=step.n_selected)
-
-
 class TwoNormMargins(SoftMargins):
-    """Soft-margin programs as `SoftMargins`, with the two-norm of the kernel in what is minimised.
+    """Soft-margin programs in the columns of a kernel, with its two-norm in what is minimised.
 
-    Parameters
-    ----------
-    data : HingeData
-        The columns are those of the kernel matrix.
-    root : ndarray
-        R with ``R'R`` the kernel's matrix of the candidates.
-    C0 : float
-        The penalty of ``|R alpha|**2``.
+    `C0` is the penalty of ``|R alpha|**2``, with a root R: ``R'R`` is the kernel's matrix of the
+    candidates.
     """
 
     def __init__(self, data, root, C0):
@@ -476,11 +419,9 @@ class TwoNormMargins(SoftMargins):
         return replace(solution, weights=weights)
 
 
-class Combined(ZeroNorm):
-    """`ZeroNorm`, and ``C0 alpha' K alpha`` where the solver minimises it, too."""
+class TwoNorms(ZeroNorm):
+    """`ZeroNorm` and the two-norm ``C0 alpha' K alpha``, which `TwoNormMargins` minimises, too."""
 
     def penalties(self, weights):
-        penalties = super().penalties(weights)
-        if isinstance(self.solver, TwoNormMargins):
-            penalties = np.append(penalties, self.solver.C0 * self.solver.square(weights))
-        return penalties
+        square = self.solver.C0 * self.solver.square(weights)
+        return np.append(super().penalties(weights), square)

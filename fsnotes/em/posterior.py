@@ -25,9 +25,8 @@ SHORTEST = 1e-12
 JOINING = 10
 # This part of a value is its rounding.
 ROUNDED = 1e-14
-# The curve of the likelihood is as good as flat below this slope.
-FLAT = 1e-9
-# What keeps a singular matrix from having no factor: a part of its diagonal, and a size.
+# What keeps a singular matrix from having no factor: a part of its diagonal, and the curve below
+# which the likelihood counts as flat.
 SHIFT = 1e-12
 SMALLEST_CURVE = 1e-100
 
@@ -99,10 +98,14 @@ class ProbitData:
         live = np.flatnonzero(sizes)
         self.counts["linear system"] += 1
         u, offset = ridge(self.Z[:, live] * sizes[live], self.expected(x), self.sample_weight)
-        new = np.zeros(len(x))
-        new[live] = sizes[live] * u
-        new[-1] = offset / self.one
-        return new
+        return self.point(live, sizes[live] * u, offset)
+
+    def point(self, live, weights, offset):
+        """Return the point of these weights, and of no others, and of the offset."""
+        x = np.zeros(self.n_columns + 1)
+        x[live] = weights
+        x[-1] = offset / self.one
+        return x
 
     def minimize_ridge(self, sizes, x):
         """Minimise ``loss + |u|_2^2 / 2`` for ``w = sizes * u``, by Newton's method from x."""
@@ -121,9 +124,7 @@ class ProbitData:
             ratios = ratio(margins)
             curves = curvature(margins, ratios)
             # The target is where the tangent of the slope is 0, unless the curve is flat already.
-            steps = 1 / np.maximum(ratios + margins, FLAT)
-            away = np.where(margins > SMALLEST_MARGIN, steps, ratios)
-            targets = scores + self.signs * away
+            targets = scores + self.signs * ratios / np.maximum(curves, SMALLEST_CURVE)
             self.counts["linear system"] += 1
             step = np.append(*ridge(A, targets, self.sample_weight * curves)) - u
             slopes = self.sample_weight * self.signs * ratios
@@ -139,10 +140,7 @@ class ProbitData:
             before = after
             if foreseen <= SMALL_GAIN * before:
                 break
-        new = np.zeros(len(x))
-        new[live] = sizes[live] * u[:-1]
-        new[-1] = u[-1] / self.one
-        return new
+        return self.point(live, sizes[live] * u[:-1], u[-1])
 
 
 def ridge(A, targets, sample_weight):
@@ -192,6 +190,10 @@ class Reweighted:
     def value(self, x):
         """Return minus the log likelihood plus the penalty."""
         return self.data.loss(x) + self.penalty(abs(x[:-1]))
+
+    def size(self, x):
+        """Return the number of features, of which the offset is none."""
+        return np.count_nonzero(x[:-1])
 
     def penalty(self, sizes):
         """Return the penalty of weights of these sizes."""
@@ -330,7 +332,4 @@ class Lasso(Reweighted):
         matrix[np.diag_indices_from(matrix)] += SMALLEST_CURVE
         data.counts["linear system"] += 1
         part = positive_solve(matrix, slopes)
-        direction = np.zeros(len(x))
-        direction[live] = part[:-1]
-        direction[-1] = part[-1]
-        return direction, float(slopes @ part)
+        return data.point(live, part[:-1], data.one * part[-1]), float(slopes @ part)

@@ -200,34 +200,26 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     def _maximize(self, data):
         """Maximise the posterior; return weights and offset, after the refit if there is one."""
         problem, start = self._problem(data)
-        sizes = []
-        x, result = majorize_minimize(
-            problem,
-            start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=lambda _, x: sizes.append(int(np.count_nonzero(x[:-1]))),
-            warn_of=("rose",),
-        )
-        # The loop counts the offset, which is no feature.
-        steps = tuple(
-            replace(step, n_selected=size) for step, size in zip(result.steps, sizes, strict=True)
-        )
+        x, result = majorize_minimize(problem, start, self.tol, self.max_iter, warn_of=("rose",))
         x = problem.drop_negligible(x)
-        self.n_iter_ = len(steps) - 1
+        self.n_iter_ = len(result.steps) - 1
         self.objective_ = float(problem.value(x))
         if result.status == "max_iter":
             remedy = ', or solver="newton"' if self.solver == "em" else ""
-            warn_of_max_iter(steps[-1].change, self.tol, self.max_iter, remedy=remedy)
+            warn_of_max_iter(result.steps[-1].change, self.tol, self.max_iter, remedy=remedy)
         if data.n_columns and not x[:-1].any():
             self._warn_of_collapse(data)
         violation = problem.violation(x)
         if isinstance(problem, Lasso) and result.status == "converged" and violation > MET:
             result = replace(result, status="stalled")
-            self._warn_of_violation(violation)
+            warn(
+                "no step gains any more, but the conditions of the optimum are violated by "
+                f"{violation:.1e} of alpha, more than {MET:g}; pass scale=True or a larger alpha",
+                ConvergenceWarning,
+            )
         if self.refit and x[:-1].any():
             x = data.minimize_ridge((x[:-1] != 0).astype(float), x)
-        self.result_ = replace(result, steps=steps, violation=violation, counts=dict(data.counts))
+        self.result_ = replace(result, violation=violation, counts=dict(data.counts))
         return x[:-1], data.one * x[-1]
 
     def _problem(self, data):
@@ -246,13 +238,6 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
             return Reweighted(data, self.alpha, floors), start
         published = np.inf if self.solver == "em" else PUBLISHED
         return Reweighted(data, None, floors, published), start
-
-    def _warn_of_violation(self, violation):
-        warn(
-            f"no step gains any more, but the conditions of the optimum are violated by "
-            f"{violation:.1e} of alpha, more than {MET:g}; pass scale=True or a larger alpha",
-            ConvergenceWarning,
-        )
 
     def _warn_of_collapse(self, data):
         kind = "features" if self.kernel is None else "points"

@@ -4,6 +4,8 @@ The reweighted steps pass many supports. Here each is judged by what is really w
 of features plus C times the least sum of hinge losses on them, which is a linear program.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from fsnotes.core.tolerances import VERIFIED_GAP
@@ -11,32 +13,13 @@ from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hard_margin import least_norm
 from fsnotes.solvers.highs import DualModel
 
-__all__ = ["Candidate", "LeastLoss", "SupportSearch"]
+__all__ = ["LeastLoss", "SupportSearch"]
 
 NO_LESS = 1e-9  # part of an objective by which another has to be less
 SAME = 1e-9  # part of the loss of a row at a margin of 0, a difference that may be rounding
 ADDED = 1e-8  # part of that by which a machine of least norm may have more loss
 NEARLY = 0.99  # a margin that is lengthened to 1
-REFINEMENTS = 3  # how often multipliers are refined, where weights are large
 EXCHANGED = 5  # features tried in the place of one
-
-
-class Candidate:
-    """Weights, their best offset, and the number of features plus C times the hinge losses."""
-
-    def __init__(self, data, C, weights):
-        self.data = data
-        self.C = C
-        self.weights = weights
-        self.size = int(np.count_nonzero(weights))
-        self.offset = data.offset(weights)
-        self.hinge = data.hinge(weights, self.offset)
-        self.objective = self.size + C * self.hinge
-
-    def pays_from(self):
-        """Return the C from which the candidate is better than no features."""
-        saved = self.data.hinge_of_nothing() - self.hinge
-        return self.size / saved if saved > 0 else np.inf
 
 
 class LeastLoss:
@@ -51,7 +34,7 @@ class LeastLoss:
         The features of the last solution.
     multipliers : ndarray of shape (n_rows,)
         Of the last solution.
-    counts : dict
+    counts : Counter
         Linear programs and pivots, which several of these objects may share.
     """
 
@@ -94,56 +77,46 @@ class LeastLoss:
         The norm is that of ``v`` in ``w = turn @ v``, where `turn` is given.
         """
         data = self.data
-        columns = data.Z[:, self.joined]
+        turn = np.eye(len(self.joined)) if turn is None else turn
+        columns = data.Z[:, self.joined] @ turn
         weights = np.zeros(data.n_features)
         try:
-            if turn is None:
-                given = columns, data.signs, self.multipliers, data.sample_weight
-                weights[self.joined] = least_norm(*given)
-            else:
-                given = columns @ turn, data.signs, self.multipliers, data.sample_weight
-                weights[self.joined] = turn @ least_norm(*given)
+            least = least_norm(columns, data.signs, self.multipliers, data.sample_weight)
         except SubproblemError:
             return None
+        weights[self.joined] = turn @ least
         margins = data.signs * (data.scores(weights) + data.offset(weights))
         shortest = margins.min() - 8 * np.finfo(float).eps * abs(margins).max()
         return weights / shortest if NEARLY < shortest < 1 else weights
 
-    def bound(self, candidate):
+    def bound(self, weights):
         """Return what no machine nearby gets below, from the multipliers; nor does any below 0.
 
-        Nearby are machines of at most ten times the size of the candidate, since the equations of
+        Nearby are machines of at most ten times the size of these weights, since the equations of
         the multipliers hold up to rounding.
         """
-        multipliers = self.multipliers
-        bound = self._bound_from(multipliers, candidate)
-        for _ in range(REFINEMENTS):
-            if bound >= candidate.hinge * (1 - VERIFIED_GAP):
-                break
-            multipliers = np.clip(self._refine(multipliers), 0, self.data.sample_weight)
-            bound = max(bound, self._bound_from(multipliers, candidate))
-        return bound
-
-    def _bound_from(self, multipliers, candidate):
-        signed = multipliers * self.data.signs
-        slopes = abs(self.data.Z[:, self.joined].T @ signed)
-        off = slopes @ abs(candidate.weights[self.joined]) + abs(signed.sum() * candidate.offset)
-        return max(multipliers.sum() - 10 * off, 0.0)
-
-    def _refine(self, multipliers):
-        """Return multipliers that meet their equations more closely; those at an end stay."""
-        data = self.data
-        signed = np.column_stack([data.Z[:, self.joined], np.ones(len(data.Z))]).T * data.signs
-        free = (multipliers > 0) & (multipliers < data.sample_weight)
-        moved = multipliers.copy()
-        moved[free] -= np.linalg.lstsq(signed[:, free], signed @ multipliers)[0]
-        return moved
+        signed = self.multipliers * self.data.signs
+        off = abs(self.data.Z[:, self.joined].T @ signed) @ abs(weights[self.joined])
+        off += abs(signed.sum() * self.data.offset(weights))
+        return max(self.multipliers.sum() - 10 * off, 0.0)
 
     def _run(self):
         before = self.model.pivots
         self.model.run()
-        self.counts["linear program"] += 1
-        self.counts["pivot"] += self.model.pivots - before
+        self.counts.update({"linear program": 1, "pivot": self.model.pivots - before})
+
+
+class Candidate:
+    """Weights, and the number of features plus C times the hinge losses at the best offset."""
+
+    def __init__(self, data, C, weights):
+        self.weights = weights
+        self.size = int(np.count_nonzero(weights))
+        self.hinge = data.least_hinge(weights)
+        self.objective = self.size + C * self.hinge
+        saved = data.hinge_of_nothing() - self.hinge
+        # The C from which the candidate is better than no features.
+        self.pays_from = self.size / saved if saved > 0 else np.inf
 
 
 class SupportSearch:
@@ -151,7 +124,7 @@ class SupportSearch:
 
     Attributes
     ----------
-    counts : dict
+    counts : Counter
         Linear programs and pivots.
     gap : float
         The largest relative duality gap of the machines returned.
@@ -160,7 +133,7 @@ class SupportSearch:
     def __init__(self, data, C):
         self.data = data
         self.C = C
-        self.counts = {"linear program": 0, "pivot": 0}
+        self.counts = Counter({"linear program": 0, "pivot": 0})
         self.gap = 0.0
         self.same = SAME * data.count  # a difference of losses that may be rounding
 
@@ -185,7 +158,7 @@ class SupportSearch:
                 if len(chosen) >= best.objective and pays_from < np.inf:
                     break
                 found = self.candidate(program.solve(chosen))
-                pays_from, size = min((pays_from, size), (found.pays_from(), found.size))
+                pays_from, size = min((pays_from, size), (found.pays_from, found.size))
                 # Of sets that are as good up to rounding the first is kept; of one size, it is
                 # the one that the run has met last.
                 if found.objective < (1 - NO_LESS) * best.objective:
@@ -225,21 +198,20 @@ class SupportSearch:
         met = [np.count_nonzero(weights) for run in runs for _, weights in run.visited]
         size = min(size, max(met, default=0))
         sets = dict.fromkeys(s for run in runs for s in run.supports_of(size) if s)
-        sets = [np.array(s) for s in sets]
-        found = [self.fit(chosen) for chosen in sets]
-        least = min((candidate.hinge for candidate in found), default=0)
+        found = {s: self.fit(np.array(s)) for s in sets}
+        least = min((candidate.hinge for candidate in found.values()), default=0)
         if least > self.same:
-            k = min(range(len(found)), key=lambda k: found[k].hinge)
-            sets.append(self.exchange(found[k], sets[k]))
-            found.append(self.fit(sets[-1]))
-            least = found[-1].hinge
-        tied = [k for k, candidate in enumerate(found) if candidate.hinge <= least + self.same]
-        widest = [self.widest(found[k], sets[k]) for k in tied]
+            first = next(s for s in found if found[s].hinge == least)
+            best, exchanged = self.exchange(found[first], np.array(first))
+            found[tuple(exchanged)] = best
+            least = best.hinge
+        tied = [s for s, candidate in found.items() if candidate.hinge <= least + self.same]
+        widest = [self.widest(found[s], np.array(s)) for s in tied]
         nothing = np.zeros(self.data.n_features)
         return min(widest, key=lambda w: (-np.count_nonzero(w), w @ w), default=nothing)
 
     def exchange(self, best, chosen):
-        """Return features of which no exchange of one, for one of a few, lowers the loss.
+        """Return a candidate, and features of which no exchange of one for a few lowers its loss.
 
         Of the others those are tried of which the loss without the feature has the largest slope.
         """
@@ -253,19 +225,17 @@ class SupportSearch:
             slopes = abs(data.Z.T @ (program.multipliers * data.signs))
             slopes[chosen] = -1
             count = min(EXCHANGED, len(slopes) - len(chosen))
-            others = np.argsort(-slopes, kind="stable")[:count]
-            sets = [np.sort(np.append(rest, other)) for other in others]
-            found = [self.fit(s) for s in sets]
-            k = min(range(len(found)), key=lambda k: found[k].hinge, default=None)
-            if k is not None and found[k].hinge < best.hinge - self.same:
-                best = found[k]
-                chosen = sets[k]
-                kept = 0
-                turn = int(np.searchsorted(chosen, others[k]))
-            else:
-                kept += 1
+            kept += 1
+            for other in np.argsort(-slopes, kind="stable")[:count]:
+                tried = np.sort(np.append(rest, other))
+                found = self.fit(tried)
+                if found.hinge < best.hinge - self.same:
+                    best = found
+                    chosen = tried
+                    kept = 0
+                    turn = int(np.searchsorted(chosen, other))
             turn = (turn + 1) % len(chosen)
-        return chosen
+        return best, chosen
 
     def widest(self, candidate, chosen):
         """Return weights of least loss on the chosen features; of several, those of least norm.
@@ -286,7 +256,7 @@ class SupportSearch:
             found = None if weights is None else self.candidate(weights)
             if found and found.hinge <= candidate.hinge + ADDED * self.data.count:
                 candidate = found
-        lack = self.C * max(candidate.hinge - program.bound(candidate), 0.0)
+        lack = self.C * max(candidate.hinge - program.bound(candidate.weights), 0.0)
         gap = float(lack / candidate.objective) if lack > 0 else 0.0
         self.gap = max(self.gap, gap)
         if not gap <= VERIFIED_GAP:

@@ -3,7 +3,6 @@
 `ZeroNorm` is the step of the paper, (7)-(9); `ZeroNormSVM` takes it, and refits what it has met.
 """
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 
@@ -68,17 +67,16 @@ class ZeroNorm(Reweighted):
 class ZeroNormSVM(SparseClassifier):
     """Few features by reweighting: the number of features plus C times the sum of hinge losses.
 
-    Each step is a support vector machine with the penalty ``sum w_i**2 / w_old_i**2``, found as
-    ``w = |w_old| u`` with ``|u|_2^2``, so that nothing is divided by zero. What the steps provably
-    descend is not the number of features but ``C * hinge losses + 2 sum log |w_i|``, and where
-    they end depends on where they start. With `refit`, the supports that they pass are compared
-    by what is really wanted.
+    Each step is a support vector machine with the penalty ``sum w_i**2 / w_old_i**2``. What the
+    steps provably descend is not the number of features but ``C * hinge losses + 2 sum log |w_i|``,
+    and where they end depends on where they start. With `refit`, the supports that they pass are
+    compared by what is really wanted.
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; above
-        0 and at most 1e6. Where it is too small for any feature to pay, the machine has none,
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; above 0
+        and at most 1e6. Where it is too small for any feature to pay, the machine has none,
         predicts the heavier class everywhere, and a warning says what to change.
     p : float, default=0.0
         From 0 to 2, or infinite: the penalty is ``(2 / p) sum |w_i|**p``, of which ``2 sum log
@@ -86,12 +84,11 @@ class ZeroNormSVM(SparseClassifier):
         infinity one linear program with the penalty ``max |w_i|``; neither drops a feature, unless
         the refit does.
     n_features : int, optional
-        Select exactly so many: the steps end before fewer are left, and of those left the
-        heaviest are taken. With `refit`, so are the heaviest of each machine on the way; of the set
-        of least loss each feature is exchanged for another as long as this lowers the loss, and of
-        several that are as good, which there are if rows can be separated, that of the widest
-        margin is returned. Where no machine on the way has so many, or the refit has no
-        weight for some of them, there are fewer, and a warning says why.
+        Select exactly so many: the heaviest where the steps end, which they do before fewer are
+        left. With `refit`, so are the heaviest of each machine on the way; of the set of least loss
+        each feature is exchanged for another as long as this lowers the loss, and of several sets
+        that are as good that of the widest margin is returned. Where no machine on the way has so
+        many, or the refit has no weight for some, there are fewer, and a warning says why.
     start : {"large_C", "identity"}, default="large_C"
         Begin at 1024 C, where many features pay, and lower it in stages, with `n_features` until
         few enough are left; or begin at C, with equal penalties, as published, which may end
@@ -124,9 +121,9 @@ class ZeroNormSVM(SparseClassifier):
     scale_ : ndarray of shape (n_features,)
         Units of the features.
     classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of what the steps descend, over all features that vary.
-        With ``p=0`` a weight below a floor, 1e-6 of the largest of the first machine, counts as
-        the floor; with any p it is zero for good. It never rises within a stage.
+        ``result_.steps`` is the history of what the steps descend, which never rises within a
+        stage. With ``p=0`` a weight below a floor, 1e-6 of the largest of the first machine, counts
+        as the floor; with any p it is zero for good.
 
     Raises
     ------
@@ -206,61 +203,55 @@ class ZeroNormSVM(SparseClassifier):
         scaled = self._select(data, search, main, runs)
         self._set_planes(features, [scaled], [data.offset(scaled)])
         self.objective_ = search.candidate(scaled).objective
-        counts = Counter()
-        for found in (*(run.counts for run in runs), search.counts):
-            counts.update({kind: int(count) for kind, count in found.items()})
+        for run in runs:
+            search.counts.update(run.counts)
+        counts = {kind: int(count) for kind, count in search.counts.items()}
         gap = max(main.result.duality_gap, search.gap)
-        self.result_ = replace(main.result, duality_gap=gap, counts=dict(counts))
+        self.result_ = replace(main.result, duality_gap=gap, counts=counts)
 
     # ------------------------------------------------------------ runs
 
     def _new_run(self, data):
         return Run(data, SoftMargins(data), partial(ZeroNorm, p=self.p), self._least(data))
 
-    def _runs(self, data):
-        """Return the run that ends at C, and all whose supports are compared."""
-        if self.p in (2, np.inf) or not data.n_features:
-            main = self._one_step(data)
-            return main, [main]
-        lower = [self.C / 2**k for k in range(1, HALVES + 1)] if self.n_features else []
-        # A power of 1 or more is convex: stages would only drop weights that are wanted again.
-        if self.start == "large_C" and self.p < 1:
-            main = self._run(data, descending(self.C) + lower)
-            if self.refit and self.n_features is None:
-                main.explore([m * self.C for m in BELOW], self.tol, self.max_iter)
-            return main, [main]
-        main = self._run(data, [self.C] + (lower if self.start == "large_C" else []))
-        others = []
-        if self.refit:
-            for m in SEARCH:
-                others.append(self._new_run(data))
-                others[-1].descend(others[-1].begin([m * self.C]), self.tol, self.max_iter)
-        return main, [main, *others]
-
     def _least(self, data):
         return 0 if self.n_features is None else min(int(self.n_features), data.n_features)
 
-    def _one_step(self, data):
-        """Return a run of one convex program, or without features of none."""
-        run = self._new_run(data)
-        if not data.n_features:
-            run.finish(Result.solved(self.C * data.hinge_of_nothing()))
+    def _runs(self, data):
+        """Return the run that ends at C, and all whose supports are compared."""
+        main = self._new_run(data)
+        if self.p in (2, np.inf) or not data.n_features:
+            self._solve_once(main)
+            return main, [main]
+        # A power of 1 or more is convex: stages would only drop weights that are wanted again.
+        staged = self.start == "large_C" and self.p < 1
+        Cs = descending(self.C) if staged else [self.C]
+        if self.start == "large_C" and self.n_features:
+            Cs += [self.C / 2**k for k in range(1, HALVES + 1)]
+        main.descend(main.begin(Cs), self.tol, self.max_iter)
+        main.warn_of_end(self.tol, self.max_iter)
+        runs = [main]
+        if self.refit and staged and self.n_features is None:
+            main.explore([m * self.C for m in BELOW], self.tol, self.max_iter)
+        elif self.refit and not staged:
+            for m in SEARCH:
+                run = self._new_run(data)
+                run.descend(run.begin([m * self.C]), self.tol, self.max_iter)
+                runs.append(run)
+        return main, runs
+
+    def _solve_once(self, run):
+        """Solve the only program of a run, or none where there are no features."""
+        if not run.data.n_features:
+            run.finish(Result.solved(self.C * run.data.hinge_of_nothing()))
         elif self.p == 2:
             run.begin([self.C])
-            solution = run.solver.last
-            run.finish(Result.solved(solution.objective, duality_gap=float(solution.duality_gap)))
+            last = run.solver.last
+            run.finish(Result.solved(last.objective, duality_gap=float(last.duality_gap)))
         else:
-            weights, objective, gap = flattest(data, self.C)
+            weights, objective, gap = flattest(run.data, self.C)
             run.visited.append((self.C, weights))
             run.finish(Result.solved(objective, duality_gap=gap))
-        return run
-
-    def _run(self, data, Cs):
-        """Return the run of steps at these C, with a warning where they do not converge."""
-        run = self._new_run(data)
-        run.descend(run.begin(Cs), self.tol, self.max_iter)
-        run.warn_of_end(self.tol, self.max_iter)
-        return run
 
     # ------------------------------------------------------------ what is returned
 

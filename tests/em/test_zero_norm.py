@@ -7,17 +7,16 @@ from functools import partial
 
 import cvxpy as cp
 import numpy as np
+import optimality
 import pytest
-from conftest import Losses, exact, least_loss, quiet, scaled
+from conftest import Losses, descended, exact, in_units, least_loss, objective_of, quiet, scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from fsnotes import L1SVM, ZeroNormSVM, load, make_instance, make_wide
 from fsnotes.core import reweighting
-from fsnotes.em import refit as refits
 from fsnotes.em import zero_norm as em
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.literal import zero_norm_svm
@@ -27,23 +26,6 @@ from fsnotes.solvers.margin import SoftMargin
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 PRICES = [0.1, 0.5, 2, 10, 50]
-
-
-def descended(Z, signs, w, C, p, floor):
-    """What the steps descend, by its definition."""
-    if p == 0:
-        penalty = 2 * np.log(np.maximum(abs(w), floor)).sum()
-    else:
-        penalty = 2 / p * (abs(w) ** p).sum()
-    return C * least_loss(Z, signs, w) + penalty
-
-
-def wanted(machine, X, y, weights=None):
-    """Number of features plus C times the sum of hinge losses, from the coefficients."""
-    weights = np.ones(len(y)) if weights is None else weights
-    margins = np.where(y == machine.classes_[1], 1, -1) * machine.decision_function(X)
-    losses = np.maximum(0, 1 - margins)
-    return np.count_nonzero(machine.coef_) + machine.C * weights @ losses
 
 
 # ---------------------------------------------------------------- what the steps descend
@@ -84,23 +66,12 @@ def test_the_objective_never_rises_within_a_stage(p, start):
                 falls += after.objective < before.objective - 1e-6 * abs(before.objective)
         machine = ZeroNormSVM(C=C, p=p, start=start, refit=False, max_iter=5000)
         quiet(machine, X, y)
-        assert np.allclose(machine.coef_[0] * machine.scale_, points[-1], rtol=1e-5, atol=1e-8)
+        assert np.allclose(in_units(machine), points[-1], rtol=1e-5, atol=1e-8)
         assert abs(machine.n_iter_ - len(points)) <= 3  # rows are in another order
         counts = [step.n_selected for step in machine.result_.steps]
         assert counts == sorted(counts, reverse=True)
     assert falls > 50
     assert np.mean(below) < 0.02  # where dropping them would cost more than it gains
-
-
-def test_a_wrong_tangent_is_caught():
-    """The power that fits p = 1 lies above no other penalty."""
-    X, y = make_instance(3)
-    for p in (0.0, 1.7):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(em.ZeroNorm, "tangent", lambda _, w: 3 * abs(w) ** 0.5)
-            with pytest.warns(ConvergenceWarning, match="rose"):
-                machine = ZeroNormSVM(C=0.5, p=p, start="identity", refit=False)
-                assert quiet(machine, X, y).result_.status == "rose"
 
 
 @given(st.just(0.0) | st.floats(1e-3, 2), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
@@ -135,51 +106,18 @@ def test_what_is_left_meets_the_conditions_of_a_fixed_point(start, p):
         if not live.any():
             continue
         kept += live.sum()
-        w = (machine.coef_[0] * machine.scale_)[live]
+        w = in_units(machine)[live]
         margins = signs * machine.decision_function(X)
-        low = np.where(margins < 1 - 1e-6, C, 0)
-        high = np.where(margins > 1 + 1e-6, 0, C)
-        a, off = cp.Variable(len(y)), cp.Variable()
-        pulls = cp.multiply(w, (Z[:, live] * signs[:, None]).T @ a)
-        due = 2 * abs(w) ** p
-        limits = [a >= low, a <= high, signs @ a == 0, pulls <= due + off, pulls >= due - off]
-        assert cp.Problem(cp.Minimize(off), limits).solve(solver=cp.HIGHS) <= 1e-5
+        assert optimality.balance(Z[:, live] * w, signs, C, margins, 2 * abs(w) ** p) <= 1e-5
         # any set of them would cost 2 each in hinge losses
         if p == 0:
             without = np.zeros(Z.shape[1])
             without[live] = w
             loss = least_loss(Z, signs, without)
             for j in np.flatnonzero(live):
-                less = without.copy()
-                less[j] = 0
+                less = np.where(np.arange(len(without)) == j, 0, without)
                 assert C * (least_loss(Z, signs, less) - loss) >= 2 - 1e-4
     assert kept > 20
-
-
-def test_the_steps_are_those_of_the_two_norm_approximation():
-    """Multiply columns by the weights found, and solve again: one update is the other."""
-    for seed in range(12):
-        X, y = make_instance(seed)
-        Z, signs = scaled(X, y)
-        C = PRICES[seed % 5]
-        run = started(Z, signs)
-        run.begin([C])
-        factors = np.ones(Z.shape[1])
-        w = run.visited[0][1]
-        taken = 0
-        for _ in range(6):
-            product = SoftMargin(Z * factors, signs, np.ones(len(y))).solve(np.ones(Z.shape[1]), C)
-            factors = factors * abs(product.weights)
-            live = w != 0
-            sizes = abs(w)
-            assert np.allclose(factors[live], sizes[live], rtol=1e-6, atol=1e-9 * sizes.max())
-            factors = np.where(live, factors, 0)
-            problem = run.problem(C)
-            last, w = w, problem.minimize(problem.tangent(w), w)
-            if w is last or not w.any():
-                break
-            taken += 1
-        assert taken >= 1
 
 
 def test_a_step_is_a_support_vector_machine_of_half_the_price():
@@ -204,32 +142,29 @@ def assert_same_value(machine, Z, signs, w, value):
     assert np.isclose(value, own, rtol=1e-4, atol=1e-3)
 
 
+def assert_literal(X, y, C):
+    """Without a refit it is the literal statement; return the machine."""
+    machine = quiet(ZeroNormSVM(C=C, start="identity", refit=False), X, y)
+    Z, signs = scaled(X, y)
+    w, _, value, _ = zero_norm_svm(Z, signs, C)
+    assert np.array_equal(w != 0, machine.support_[X.std(axis=0) > 0])
+    assert_same_value(machine, Z, signs, w, value)
+    return machine, w
+
+
 def test_it_is_its_literal_statement():
     sizes = []
     for seed in range(40):
-        X, y = make_instance(seed)
-        C = PRICES[seed % 5]
-        machine = quiet(ZeroNormSVM(C=C, start="identity", refit=False), X, y)
-        Z, signs = scaled(X, y)
-        w, b, value, n_steps = zero_norm_svm(Z, signs, C)
-        assert np.array_equal(w != 0, machine.support_)
-        assert_same_value(machine, Z, signs, w, value)
-        ours = machine.coef_[0] * machine.scale_
-        assert np.allclose(ours, w, rtol=1e-3, atol=1e-4)
+        machine, w = assert_literal(*make_instance(seed), PRICES[seed % 5])
+        assert np.allclose(in_units(machine), w, rtol=1e-3, atol=1e-4)
         sizes.append(machine.n_selected_)
     assert min(sizes) == 0 and len(set(sizes)) > 5
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_it_is_its_literal_statement_on_real_data(name):
-    X, y = load(name, return_X_y=True)
-    Z, signs = scaled(X, y)
     for C in (0.3, 1, 10):
-        machine = quiet(ZeroNormSVM(C=C, start="identity", refit=False), X, y)
-        w, b, value, _ = zero_norm_svm(Z, signs, C)
-        varies = X.std(axis=0) > 0
-        assert np.array_equal(w != 0, machine.support_[varies])
-        assert_same_value(machine, Z, signs, w, value)
+        assert_literal(*load(name, return_X_y=True), C)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -241,51 +176,36 @@ def test_so_many_features_as_in_the_literal_statement(size):
         w, *_ = zero_norm_svm(*scaled(X, y), 0.3, n_features=size)
         assert machine.n_selected_ == size
         assert np.array_equal(w != 0, machine.support_)
-        assert np.allclose(machine.coef_[0] * machine.scale_, w, rtol=1e-2, atol=1e-3)
+        assert np.allclose(in_units(machine), w, rtol=1e-2, atol=1e-3)
 
 
 def test_more_features_than_rows():
     X, y = make_wide(40, 600)
-    machine = ZeroNormSVM(C=10, start="identity", refit=False).fit(X, y)
-    w, _, value, _ = zero_norm_svm(*scaled(X, y), 10)
-    assert np.array_equal(w != 0, machine.support_) and 1 <= machine.n_selected_ < 20
-    assert_same_value(machine, *scaled(X, y), w, value)
+    assert 1 <= assert_literal(X, y, 10)[0].n_selected_ < 20
     found = ZeroNormSVM().fit(X, y)
-    assert 1 <= found.n_selected_ <= 6 and np.isclose(found.objective_, wanted(found, X, y))
+    assert 1 <= found.n_selected_ <= 6 and np.isclose(found.objective_, objective_of(found, X, y))
 
 
 # ---------------------------------------------------------------- other penalties
 
 
-def test_two_is_one_support_vector_machine():
-    for seed in range(10):
-        X, y = make_instance(seed)
-        Z, signs = scaled(X, y)
-        C = PRICES[seed % 5]
-        for start in ("large_C", "identity"):
-            machine = quiet(ZeroNormSVM(C=C, p=2, start=start, refit=False), X, y)
-            w, b = cp.Variable(Z.shape[1]), cp.Variable()
-            loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z @ w + b)))
-            best = cp.Problem(cp.Minimize(cp.sum_squares(w) + C * loss)).solve(solver=cp.CLARABEL)
-            assert np.isclose(machine.result_.objective, best, rtol=1e-6)
-            ours = machine.coef_[0] * machine.scale_
-            assert np.isclose(ours @ ours + C * least_loss(Z, signs, ours), best, rtol=1e-6)
-            assert machine.n_iter_ == 1 and machine.result_.counts["quadratic program"] == 1
-
-
-def test_infinity_is_one_linear_program():
+@pytest.mark.parametrize("p", [2, np.inf])
+def test_two_and_infinity_are_one_convex_program(p):
     for seed in range(15):
         X, y = make_instance(seed)
         Z, signs = scaled(X, y)
         C = PRICES[seed % 5]
-        machine = quiet(ZeroNormSVM(C=C, p=np.inf, refit=False), X, y)
         w, b = cp.Variable(Z.shape[1]), cp.Variable()
         loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z @ w + b)))
-        best = cp.Problem(cp.Minimize(cp.norm_inf(w) + C * loss)).solve(solver=cp.CLARABEL)
-        ours = machine.coef_[0] * machine.scale_
-        assert np.isclose(machine.result_.objective, best, rtol=1e-6)
-        assert np.isclose(abs(ours).max() + C * least_loss(Z, signs, ours), best, rtol=1e-6)
-        assert machine.result_.duality_gap <= 1e-6 and machine.n_iter_ == 1
+        penalty = cp.sum_squares(w) if p == 2 else cp.norm_inf(w)
+        best = cp.Problem(cp.Minimize(penalty + C * loss)).solve(solver=cp.CLARABEL)
+        for start in ("large_C", "identity"):
+            machine = quiet(ZeroNormSVM(C=C, p=p, start=start, refit=False), X, y)
+            ours = in_units(machine)
+            size = ours @ ours if p == 2 else abs(ours).max()
+            assert np.isclose(machine.result_.objective, best, rtol=1e-6)
+            assert np.isclose(size + C * least_loss(Z, signs, ours), best, rtol=1e-6)
+            assert machine.result_.duality_gap <= 1e-6 and machine.n_iter_ == 1
 
 
 def test_one_is_twice_the_one_norm():
@@ -297,7 +217,7 @@ def test_one_is_twice_the_one_norm():
         for start in ("large_C", "identity"):
             machine = ZeroNormSVM(C=2.0, p=1.0, start=start, refit=False, max_iter=1000)
             quiet(machine, X, y)
-            w = machine.coef_[0] * machine.scale_
+            w = in_units(machine)
             value = 2 * abs(w).sum() + 2.0 * least_loss(Z, signs, w)
             assert np.isclose(value, known, rtol=1e-7)
 
@@ -313,17 +233,6 @@ def test_small_powers_come_near_the_logarithm():
 # ---------------------------------------------------------------- how far from exact
 
 
-def test_the_losses_of_the_enumeration_are_least():
-    for seed in range(8):
-        X, y = make_instance(seed)
-        Z, signs = scaled(X, y)
-        chosen = np.arange(0, Z.shape[1], 2)
-        w, b = cp.Variable(len(chosen)), cp.Variable()
-        loss = cp.sum(cp.pos(1 - cp.multiply(signs, Z[:, chosen] @ w + b)))
-        best = cp.Problem(cp.Minimize(loss)).solve(solver=cp.CLARABEL)
-        assert np.isclose(Losses(Z, signs)(chosen)[0], best, rtol=1e-6, atol=1e-6)
-
-
 def test_distance_from_the_exact_optimum():
     seeds, hits, excess = range(30), {}, {}
     for seed in seeds:
@@ -334,13 +243,12 @@ def test_distance_from_the_exact_optimum():
             for refit in (True, False):
                 machine = quiet(ZeroNormSVM(C=C, start=start, refit=refit), X, y)
                 found[start, refit] = machine.objective_
-                assert np.isclose(machine.objective_, wanted(machine, X, y), rtol=1e-9)
+                assert np.isclose(machine.objective_, objective_of(machine, X, y), rtol=1e-9)
         best, _ = exact(seed, C)
         for way, value in found.items():
             assert value >= best * (1 - 1e-7)
             hits[way] = hits.get(way, 0) + (value <= best * (1 + 1e-6))
             excess[way] = excess.get(way, 0) + (value / best - 1) / len(seeds)
-    print({way: (hits[way], round(excess[way], 4)) for way in hits})
     # plain steps pay for unrefitted weights, and for features that save less than 2
     assert hits["large_C", True] >= 20 and excess["large_C", True] < 0.03
     assert hits["identity", True] >= 15 and excess["identity", True] < 0.05
@@ -393,7 +301,7 @@ def test_where_rows_can_be_separated_the_margin_is_the_widest():
     w, b = cp.Variable(chosen.sum()), cp.Variable()
     hard = [cp.multiply(signs, Z @ w + b) >= 1]
     best = cp.Problem(cp.Minimize(cp.sum_squares(w)), hard).solve(solver=cp.CLARABEL)
-    ours = (machine.coef_[0] * machine.scale_)[chosen]
+    ours = in_units(machine)[chosen]
     assert np.isclose(ours @ ours, best, rtol=1e-5)
     assert (signs * machine.decision_function(X)).min() >= 1 - 1e-9
 
@@ -406,7 +314,7 @@ def test_exactly_so_many_features(refit, start):
         for size in sizes:
             machine = ZeroNormSVM(n_features=size, refit=refit, start=start).fit(X, y)
             assert machine.n_selected_ == size
-            assert np.isclose(machine.objective_, wanted(machine, X, y), rtol=1e-9)
+            assert np.isclose(machine.objective_, objective_of(machine, X, y), rtol=1e-9)
     X, y = make_wide(40, 600)
     for size in (1, 5, 20, 100):
         machine = ZeroNormSVM(C=10, n_features=size, refit=refit, start=start).fit(X, y)
@@ -414,45 +322,37 @@ def test_exactly_so_many_features(refit, start):
         assert machine.score(X, y) > (0.9 if size >= 5 else 0.6)
 
 
-def test_features_are_exchanged_as_long_as_that_lowers_the_loss(monkeypatch):
-    """Of 30 pairs of features most are then the best of all pairs."""
-    best = before = 0
+def test_features_are_exchanged_as_long_as_that_lowers_the_loss():
+    """Of 30 pairs of features most are then the best of all pairs; before, 22 are."""
+    best = 0
     for seed in range(30):
         X, y = make_instance(seed)
         Z, signs = scaled(X, y)
         pairs, losses = itertools.combinations(range(Z.shape[1]), 2), Losses(Z, signs)
         least = min(losses(pair)[0] for pair in pairs)
         found = ZeroNormSVM(C=1, n_features=2).fit(X, y).objective_ - 2
-        with monkeypatch.context() as patch:
-            patch.setattr(refits, "EXCHANGED", 0)
-            without = ZeroNormSVM(C=1, n_features=2).fit(X, y).objective_ - 2
-        assert least - 1e-7 <= found <= without + 1e-7
-        best, before = best + (found <= least + 1e-7), before + (without <= least + 1e-7)
-    assert best >= 25 and best > before
+        assert least - 1e-7 <= found
+        best += found <= least + 1e-7
+    assert best >= 25
 
 
-def test_of_sets_without_losses_that_of_the_widest_margin_is_taken(monkeypatch):
+def test_of_sets_without_losses_that_of_the_widest_margin_is_taken():
     """Which of them has the least by rounding is chance."""
+    wider = 0
     for seed in range(5):
         X, y = make_wide(40, 300, seed=seed)
-        met = {}
-        true = refits.SupportSearch.widest
-
-        def widest(program, candidate, chosen, true=true, met=met):
-            weights = true(program, candidate, chosen)
-            met[tuple(chosen)] = np.linalg.norm(weights)
-            return weights
-
-        with monkeypatch.context() as patch:
-            patch.setattr(refits.SupportSearch, "widest", widest)
-            machine = ZeroNormSVM(n_features=15).fit(X, y)
-        assert machine.objective_ == machine.n_selected_ == 15 and len(met) > 3
-        norm = np.linalg.norm(machine.coef_ * machine.scale_)
-        assert np.isclose(norm, min(met.values()), rtol=1e-9)
-        assert min(met, key=met.get) == tuple(np.flatnonzero(machine.support_))
-        # one of the sets met is that of the weights as they end
-        ends = ZeroNormSVM(n_features=15, refit=False).fit(X, y).support_
-        assert norm <= met[tuple(np.flatnonzero(ends))]
+        Z, signs = scaled(X, y)
+        machine = ZeroNormSVM(n_features=15).fit(X, y)
+        assert machine.objective_ == machine.n_selected_ == 15
+        norm = np.linalg.norm(in_units(machine))
+        norms = [norm]
+        for C in (1, 0.1):  # two of the sets met, where the weights end
+            met = ZeroNormSVM(C=C, n_features=15, refit=False).fit(X, y).support_
+            hard = SVC(kernel="linear", C=1e6, tol=1e-9).fit(Z[:, met], signs)
+            norms.append(np.linalg.norm(hard.coef_))
+        assert norm <= min(norms) * (1 + 1e-6)
+        wider += norm < max(norms) * 0.99
+    assert wider
 
 
 def test_the_price_is_lowered_until_few_enough_are_left():
@@ -670,7 +570,9 @@ def test_degenerate_data_too(seed):
     )
     weights = rng.integers(1, 4, n_rows)
     quiet(machine, X, y, sample_weight=weights)
-    assert np.isclose(machine.objective_, wanted(machine, X, y, weights), rtol=1e-7, atol=1e-9)
+    assert np.isclose(
+        machine.objective_, objective_of(machine, X, y, weights), rtol=1e-7, atol=1e-9
+    )
     assert machine.result_.status in ("solved", "converged")
     assert machine.result_.duality_gap <= 1e-6
     if machine.n_features is not None:
@@ -684,27 +586,7 @@ def test_degenerate_data_too(seed):
 # ---------------------------------------------------------------- what is refused, and said
 
 
-def test_a_step_that_is_not_verified_is_not_taken(monkeypatch):
-    X, y = load("wdbc", return_X_y=True)
-    true, calls = SoftMargin.solve, []
-
-    def solve(self, *args, **kwargs):
-        calls.append(0)
-        if len(calls) > 5:
-            raise SubproblemError("no answer")
-        return true(self, *args, **kwargs)
-
-    monkeypatch.setattr(SoftMargin, "solve", solve)
-    with pytest.warns(ConvergenceWarning, match="not solved to verified accuracy.*no answer"):
-        machine = ZeroNormSVM(start="identity", refit=False).fit(X, y)
-    assert machine.result_.status == "stalled" and machine.n_iter_ == 5
-    assert np.isclose(machine.objective_, wanted(machine, X, y))
-    calls.extend([0] * 10)
-    with pytest.raises(SubproblemError, match="no answer"):
-        ZeroNormSVM(start="identity").fit(X, y)
-
-
-def test_a_refit_that_is_not_verified_is_none(monkeypatch):
+def test_a_refit_that_is_not_verified_is_none():
     X, y = load("pima", return_X_y=True)
     for what, part in (("columns", 0.999), ("duals", 1.01)):
         with pytest.MonkeyPatch.context() as patch:
@@ -740,8 +622,4 @@ def test_steps_start_from_the_last():
 def test_summary_names_the_objective_and_the_price():
     X, y = load("wdbc", return_X_y=True)
     machine = ZeroNormSVM(C=0.25).fit(X, y)
-    lines = machine.summary().splitlines()
-    assert lines[0] == f"ZeroNormSVM: {machine.n_selected_} of 30 features"
-    assert f"{machine.objective_:.6g} at C=0.25" in lines[1]
-    assert "no promise for new data" in lines[2]
-    assert len(lines) == 5 + machine.n_selected_
+    assert f"{machine.objective_:.6g} at C=0.25" in machine.summary()
