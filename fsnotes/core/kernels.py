@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.estimator import BaseClassifier
-from fsnotes.core.validation import check_bool, check_real
+from fsnotes.core.validation import check_bool, check_count, check_real
 
 __all__ = ["BasisClassifier", "KernelClassifier", "KernelMixin", "check_kernel"]
 
@@ -25,10 +25,7 @@ def check_kernel(kernel, gamma, *, optional=False):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel function, by its name in scikit-learn or of two rows, of scaled rows.
-
-    Rows are measured from the origin and in the units of `scale`.
-    """
+    """A kernel, by name or of two rows, of rows measured from an origin in units of `scale`."""
 
     function: object
     gamma: float
@@ -96,6 +93,12 @@ class KernelMixin:
         self.gamma_ = self._kernel.gamma
         return points
 
+    def _kernel_scores(self, X):
+        """Return the sum of kernel functions at these rows."""
+        check_is_fitted(self, "dual_coef_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._kernel(X, self.support_vectors_) @ self.dual_coef_[0] + self.intercept_[0]
+
 
 class KernelClassifier(KernelMixin, BaseClassifier):
     """A sum of kernel functions at some of the training points.
@@ -120,10 +123,7 @@ class KernelClassifier(KernelMixin, BaseClassifier):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self, "dual_coef_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = self._kernel(X, self.support_vectors_)
-        return values @ self.dual_coef_[0] + self.intercept_[0]
+        return self._kernel_scores(X)
 
 
 class BasisClassifier(KernelClassifier):
@@ -135,9 +135,7 @@ class BasisClassifier(KernelClassifier):
     def _check_parameters(self):
         super()._check_parameters()
         self._check_basis()
-        check_real("random_state", self.random_state, 0)
-        if self.random_state != int(self.random_state):
-            raise ValueError(f"random_state={self.random_state!r}; pass a whole number")
+        check_count("random_state", self.random_state, least=0)
         check_bool("progress", self.progress)
 
     def _check_basis(self):
@@ -152,12 +150,9 @@ class BasisClassifier(KernelClassifier):
                 f"basis={self.basis!r}; pass None for all points, how many, or an array of row "
                 "numbers"
             )
-        if rows.ndim == 0 and rows < 2:
-            raise ValueError(f"basis={self.basis!r}; pass at least 2 points, or None for all")
-        if rows.ndim == 1 and len(np.unique(rows)) < 2:
-            raise ValueError(
-                f"basis={self.basis!r}; pass the numbers of at least 2 rows, or None for all"
-            )
+        if (rows if rows.ndim == 0 else len(np.unique(rows))) < 2:
+            fewest = "at least 2 points" if rows.ndim == 0 else "the numbers of at least 2 rows"
+            raise ValueError(f"basis={self.basis!r}; pass {fewest}, or None for all")
 
     def _candidates(self, samples, point_of_sample):
         """Places of the candidates among the points, in order.
@@ -173,10 +168,8 @@ class BasisClassifier(KernelClassifier):
             return np.sort(order[: int(rows)])
         most = samples.n_passed - 1
         if rows.min() < 0 or rows.max() > most:
-            raise ValueError(
-                f"basis has row numbers from {rows.min()} to {rows.max()}; pass numbers from 0 to "
-                f"{most}"
-            )
+            given = f"from {rows.min()} to {rows.max()}"
+            raise ValueError(f"basis has row numbers {given}; pass numbers from 0 to {most}")
         places = np.unique(point_of_sample[np.isin(samples.row, rows)])
         if not len(places):
             raise ValueError("all rows of basis have weight zero; pass others, or basis=None")

@@ -232,22 +232,9 @@ class Reweighted:
 class Run:
     """Steps at one C after the other, and the points that they pass.
 
-    Parameters
-    ----------
-    data : HingeData
-    solver : SoftMargins
-        Or another with the same methods.
-    kind : callable
-        Takes the arguments of `Reweighted` and returns the problem whose steps are taken.
-    least : int
-        A step that would leave fewer features ends the run.
-    show : callable, optional
-        Called with each `Step`.
-
-    Attributes
-    ----------
-    visited : list of tuple
-        C and weights of each point, of which the first `end` lead to the `result`.
+    The problem whose steps are taken is what `kind` returns, called with the arguments of
+    `Reweighted`; `show`, if there is one, is called with each `Step`. C and weights of each point
+    are in `visited`, of which the first `end` lead to the `result`.
     """
 
     def __init__(self, data, solver, kind, least=0, show=None):
@@ -262,18 +249,10 @@ class Run:
         self.end = 0
         self._problem = None
 
-    @property
-    def counts(self):
-        """The work done, by kind."""
-        return self.solver.counts
-
     def begin(self, Cs):
         """Solve for equal penalties at the first C at which this succeeds; return the C from there.
 
-        Raises
-        ------
-        SubproblemError
-            If the last of them is not solved, either.
+        A `SubproblemError` is raised if the last of them is not solved, either.
         """
         for place, C in enumerate(Cs):
             try:
@@ -303,14 +282,9 @@ class Run:
         """Take steps at each C to their end; return their history."""
         # A stage on the way, or a search for supports, need not converge: `warn_of_end` speaks of
         # the last stage of a descent.
-        _, result = stages(
-            self._stages(Cs),
-            self.visited[-1][1],
-            tol=tol,
-            max_iter=max_iter,
-            callback=self._collect,
-            warn_of=("rose",),
-        )
+        options = {"tol": tol, "max_iter": max_iter, "warn_of": ("rose",)}
+        start = self.visited[-1][1]
+        _, result = stages(self._stages(Cs), start, callback=self._collect, **options)
         if self._problem.unsolved is not None:
             result = replace(result, status="stalled")
         return replace(result, duality_gap=self.solver.largest_gap)

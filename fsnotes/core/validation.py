@@ -19,9 +19,9 @@ def check_real(name, value, least, *, open_at=None, most=np.inf, optional=False)
         raise ValueError(f"{name}={value!r}; pass {wanted}{without}")
 
 
-def check_count(name, value, *, optional=False):
-    """Raise unless `value` is a whole number from 1, or None if it is optional."""
-    check_real(name, value, 1, optional=optional)
+def check_count(name, value, *, least=1, optional=False):
+    """Raise unless `value` is a whole number in range, or None if it is optional."""
+    check_real(name, value, least, optional=optional)
     if value is not None and value != int(value):
         raise ValueError(f"{name}={value!r}; pass a whole number")
 

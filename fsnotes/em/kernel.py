@@ -14,7 +14,7 @@ from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
-from fsnotes.em.refit import LeastLoss
+from fsnotes.em.refit import LeastLoss, drop_rounding
 from fsnotes.em.zero_norm import ZeroNorm
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
@@ -24,7 +24,6 @@ from fsnotes.solvers.margin import SoftMargin
 __all__ = ["SparseKernelSVM"]
 
 REAL = 1e-13  # part of the largest eigenvalue; smaller ones are rounding
-ZERO = 1e-9  # part of the largest weight of the refit that counts as zero
 LARGEST = 1e140  # value of a kernel, whose square must not overflow
 ASYMMETRIC = 1e-8  # part of the largest value by which a kernel may differ from its transpose
 AS_GOOD = 1e-7  # part of the least objective by which a refit of least norm may exceed it
@@ -192,8 +191,7 @@ class SparseKernelSVM(BasisClassifier):
         self._prepare_kernel(samples)
         unique = samples.deduplicate()
         # Equal samples of both classes are neighbours, and one point, in the order of the samples.
-        is_first = np.append(True, (unique.X[1:] != unique.X[:-1]).any(axis=1))
-        points = np.flatnonzero(is_first)
+        points = np.flatnonzero(np.append(True, (unique.X[1:] != unique.X[:-1]).any(axis=1)))
         point_of = np.unique(samples.X[:, ::-1], axis=0, return_inverse=True)[1].ravel()
         candidates = points[self._candidates(samples, point_of)]
         values = self._kernel.columns(unique.X, unique.X[candidates])
@@ -211,17 +209,16 @@ class SparseKernelSVM(BasisClassifier):
         end = run.visited[-1][1]
         gap = run.solver.largest_gap
         weights, refit_gap = self._refit(run, gram, end) if self.refit else (end, 0.0)
-        offset = data.offset(weights)
         chosen = np.flatnonzero(weights)
         self._warn_of_size(data, len(chosen), len(weights))
         order = chosen[np.argsort(self.basis_[chosen])]
         self.support_ = self.basis_[order]
         self.support_vectors_ = unique.X[candidates[order]]
         self.dual_coef_ = weights[order][None]
-        self.intercept_ = np.array([offset])
+        self.intercept_ = np.array([data.offset(weights)])
         self.objective_ = self._value(run, weights)
-        counts = {kind: int(count) for kind, count in run.counts.items()}
-        self.result_ = replace(run.result, duality_gap=max(gap, refit_gap), counts=counts)
+        gap = max(gap, refit_gap)
+        self.result_ = replace(run.result, duality_gap=gap, counts=dict(run.solver.counts))
 
     def _check_values(self, values, gram):
         largest = abs(values).max()
@@ -290,8 +287,9 @@ class SparseKernelSVM(BasisClassifier):
 
     def _value(self, run, weights):
         """Return the objective, with the best offset."""
-        value = np.count_nonzero(weights) + self.C * run.data.least_hinge(weights)
-        return float(value + (self.C0 * run.solver.square(weights) if self.C0 > 0 else 0))
+        square = run.solver.square(weights) if self.C0 > 0 else 0
+        losses = run.data.least_hinge(weights)
+        return float(np.count_nonzero(weights) + self.C0 * square + self.C * losses)
 
     def _two_norm_machine(self, run, chosen, turn):
         """Return weights of least ``C0 alpha' K alpha + C * hinge losses``, and a lower bound."""
@@ -311,10 +309,12 @@ class SparseKernelSVM(BasisClassifier):
         """Return weights of least hinge loss, first those of least norm, and a lower bound."""
         data = run.data
         unit = data.sample_weight.max()
-        program = LeastLoss(HingeData(data.Z, data.signs, data.sample_weight / unit), run.counts)
+        program = LeastLoss(
+            HingeData(data.Z, data.signs, data.sample_weight / unit), run.solver.counts
+        )
         vertex = program.solve(chosen)
         shortest = program.least_norm(turn)
-        run.counts["quadratic program"] += 1
+        run.solver.counts["quadratic program"] += 1
         found = [vertex] if shortest is None else [drop_rounding(shortest), vertex]
         return found, self.C * unit * program.bound(vertex)
 
@@ -368,11 +368,6 @@ def half_inverse(gram):
     sizes = abs(values)
     real = sizes > REAL * sizes.max()
     return vectors[:, real] / np.sqrt(sizes[real])
-
-
-def drop_rounding(weights):
-    """Return the weights with zero in the place of those that are nothing beside the largest."""
-    return np.where(abs(weights) > ZERO * abs(weights).max(initial=0), weights, 0)
 
 
 class TwoNormMargins(SoftMargins):

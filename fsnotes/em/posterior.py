@@ -44,16 +44,9 @@ def curvature(margins, ratios):
 class ProbitData:
     """The rows of a fit, and the probit model on them.
 
-    A point x is an array of the weights of the columns and, last, the weight of one more column,
-    whose values are all `one`: the offset.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_rows, n_columns)
-        Features in units of selection, or values of a kernel.
-    signs : ndarray of shape (n_rows,)
-        The class of each row, -1 or 1.
-    sample_weight : ndarray of shape (n_rows,)
+    The columns of Z are features in units of selection, or values of a kernel; the sign of a row is
+    its class, -1 or 1. A point x is an array of the weights of the columns and, last, the weight
+    of one more column, whose values are all `one`: the offset.
     """
 
     def __init__(self, Z, signs, sample_weight):

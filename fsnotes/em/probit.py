@@ -7,7 +7,6 @@ from scipy.special import log_ndtr, ndtr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.kernels import KernelMixin, check_kernel
@@ -274,11 +273,9 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self, "intercept_")
-        if "coef_" in vars(self):
-            return super().decision_function(X)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._kernel(X, self.support_vectors_) @ self.dual_coef_[0] + self.intercept_[0]
+        if "dual_coef_" in vars(self):
+            return self._kernel_scores(X)
+        return super().decision_function(X)
 
     def predict_proba(self, X):
         """Probability of each class, in the order of ``classes_``.

@@ -13,11 +13,12 @@ from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hard_margin import least_norm
 from fsnotes.solvers.highs import DualModel
 
-__all__ = ["LeastLoss", "SupportSearch"]
+__all__ = ["LeastLoss", "SupportSearch", "drop_rounding"]
 
 NO_LESS = 1e-9  # part of an objective by which another has to be less
 SAME = 1e-9  # part of the loss of a row at a margin of 0, a difference that may be rounding
 ADDED = 1e-8  # part of that by which a machine of least norm may have more loss
+ZERO = 1e-9  # part of the largest weight that counts as zero
 NEARLY = 0.99  # a margin that is lengthened to 1
 EXCHANGED = 5  # features tried in the place of one
 
@@ -27,23 +28,15 @@ class LeastLoss:
 
     The program is the dual one: maximise the sum of multipliers from 0 to the weights of the rows,
     with 0 for the sum of sign * multiplier * feature of each feature, and of sign * multiplier.
-
-    Attributes
-    ----------
-    joined : list of int
-        The features of the last solution.
-    multipliers : ndarray of shape (n_rows,)
-        Of the last solution.
-    counts : Counter
-        Linear programs and pivots, which several of these objects may share.
+    Linear programs and pivots are added to `counts`, which several of these objects may share.
     """
 
     def __init__(self, data, counts):
         self.data = data
         self.counts = counts
-        self.joined = []
         self.model = None
-        self.multipliers = None
+        self.joined = []  # the features of the last solution
+        self.multipliers = None  # those of the last solution
 
     def solve(self, chosen):
         """Return weights of least hinge loss, of which those next to the largest are zero."""
@@ -59,8 +52,7 @@ class LeastLoss:
         self.multipliers = np.clip(self.model.columns(), 0, data.sample_weight)
         weights = np.zeros(data.n_features)
         weights[self.joined] = -self.model.duals()[1:]
-        large = abs(weights) > 1e-9 * abs(weights).max(initial=0)
-        return np.where(large, weights, 0)
+        return drop_rounding(weights)
 
     def loss_without(self, feature):
         """Return the least hinge loss where one of the features has no weight."""
@@ -106,6 +98,11 @@ class LeastLoss:
         self.counts.update({"linear program": 1, "pivot": self.model.pivots - before})
 
 
+def drop_rounding(weights):
+    """Return the weights with zero in the place of those that are nothing beside the largest."""
+    return np.where(abs(weights) > ZERO * abs(weights).max(initial=0), weights, 0)
+
+
 class Candidate:
     """Weights, and the number of features plus C times the hinge losses at the best offset."""
 
@@ -120,21 +117,13 @@ class Candidate:
 
 
 class SupportSearch:
-    """The search among supports for the least number of features plus C times the hinge losses.
-
-    Attributes
-    ----------
-    counts : Counter
-        Linear programs and pivots.
-    gap : float
-        The largest relative duality gap of the machines returned.
-    """
+    """The search among supports for the least number of features plus C times the hinge losses."""
 
     def __init__(self, data, C):
         self.data = data
         self.C = C
         self.counts = Counter({"linear program": 0, "pivot": 0})
-        self.gap = 0.0
+        self.gap = 0.0  # the largest relative duality gap of the machines returned
         self.same = SAME * data.count  # a difference of losses that may be rounding
 
     def fit(self, chosen):
@@ -241,11 +230,7 @@ class SupportSearch:
         """Return weights of least loss on the chosen features; of several, those of least norm.
 
         There are several where rows can be separated, or fewer features than chosen have a weight.
-
-        Raises
-        ------
-        SubproblemError
-            If the loss is not the least on these features, up to a small part of it.
+        A `SubproblemError` says that the loss is not the least, up to a small part of it.
         """
         program = LeastLoss(self.data, self.counts)
         program.solve(chosen)

@@ -204,10 +204,9 @@ class ZeroNormSVM(SparseClassifier):
         self._set_planes(features, [scaled], [data.offset(scaled)])
         self.objective_ = search.candidate(scaled).objective
         for run in runs:
-            search.counts.update(run.counts)
-        counts = {kind: int(count) for kind, count in search.counts.items()}
+            search.counts.update(run.solver.counts)
         gap = max(main.result.duality_gap, search.gap)
-        self.result_ = replace(main.result, duality_gap=gap, counts=counts)
+        self.result_ = replace(main.result, duality_gap=gap, counts=dict(search.counts))
 
     # ------------------------------------------------------------ runs
 

@@ -86,7 +86,7 @@ class SteppingSelector(HingeSelector):
         weights = run.visited[-1][1]
         self._raised_to = run.raised_to
         self.n_iter_ = len(run.visited)
-        self.result_ = replace(run.result, counts=run.counts)
+        self.result_ = replace(run.result, counts=dict(run.solver.counts))
         loss = data.least_hinge(weights)
         self.objective_ = float(self._penalty(weights, run.floor) + self.C * loss)
         return weights
