@@ -18,7 +18,7 @@ from fsnotes.core.reweighting import (
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
-from fsnotes.solvers.hinge_programs import WeightedProgram
+from fsnotes.solvers.hinge_programs import HingeProgram
 
 __all__ = ["HingeSelector", "Linearized", "LinearSteps", "SteppingSelector", "Steps"]
 
@@ -109,7 +109,7 @@ class LinearSteps(Steps):
     """
 
     def __init__(self, data, kind, least, cost=1.0):
-        super().__init__(data, WeightedProgram(data), kind, least)
+        super().__init__(data, HingeProgram(data), kind, least)
         self.cost = cost
         self.too_few = False  # whether the first solution has fewer features than wanted
 

@@ -10,7 +10,7 @@ from fsnotes.core.mm import Result
 from fsnotes.core.reweighting import heaviest
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
-from fsnotes.solvers.hinge import LARGEST_C, best_offset
+from fsnotes.solvers.hinge import LARGEST_C, HingeData, best_offset
 from fsnotes.solvers.hinge_programs import HingeProgram
 from fsnotes.solvers.margin import SoftMargin
 
@@ -101,11 +101,12 @@ class L1SVM(SparseClassifier):
         signs = [np.where(samples.class_index == place, 1.0, -1.0) for place in places]
         solutions = []
         counts = Counter()
+        Z_over_costs = Z / costs  # columns in which every weight costs 1
         for own in signs:
-            program = HingeProgram(Z, own, probability, costs)
-            solutions.append(program.solve(self.C))
+            program = HingeProgram(HingeData(Z_over_costs, own, probability))
+            solutions.append(program.solve(np.ones(len(costs)), self.C))
             counts.update(program.counts)
-        weights = np.array([solution.weights for solution in solutions])
+        weights = np.array([solution.weights / costs for solution in solutions])
         gaps = [solution.duality_gap for solution in solutions]
         idle = np.flatnonzero(~weights.any(axis=1))
         chosen = self._choose(weights * costs)
@@ -122,7 +123,8 @@ class L1SVM(SparseClassifier):
         if chosen.any() and len(idle):
             self._warn_of_classes(idle)
         elif len(costs) and len(idle):
-            self._warn_of_small_C(HingeProgram(Z, own, probability, costs) for own in signs)
+            rows = (HingeData(Z_over_costs, own, probability) for own in signs)
+            self._warn_of_small_C(map(HingeProgram, rows))
         self._set_planes(features, weights, offsets)
         self.objective_ = float(sum(solution.objective for solution in solutions))
         self.result_ = Result.solved(self.objective_, duality_gap=max(gaps), counts=dict(counts))

@@ -1,9 +1,17 @@
 """The wrapper of HiGHS: linear programs that grow, each solved from the basis of the last."""
 
+from functools import cached_property
+
 import highspy
 import numpy as np
 
-__all__ = ["DualModel"]
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
+from fsnotes.solvers.hinge import balance
+
+__all__ = ["DualModel", "WeightProgram", "no_work"]
+
+VIOLATED = 1e-9  # part of its limit by which a constraint has to be violated to join a program
+BATCH = 64  # weights that join a program at a time: all of them in most data
 
 
 class DualModel:
@@ -55,3 +63,177 @@ class DualModel:
     def duals(self):
         """Return the multipliers of the constraints."""
         return np.array(self.highs.getSolution().row_dual)
+
+
+def no_work():
+    """Counts of work, of which nothing is done."""
+    return {"linear program": 0, "pivot": 0}
+
+
+class WeightProgram:
+    """A linear program in weights with costs, by its dual, of which a weight is a constraint.
+
+    The dual: maximise ``gains @ multipliers`` between a lower and an upper bound of each, where
+    ``signs @ multipliers`` is 0 and ``|XT @ multipliers| <= costs``. A cost is infinite where a
+    weight has to be zero. Constraints join when they are violated, and stay. Costs may change, and
+    upper bounds, too: each solution starts from the last. A pivot takes O(m k) for m multipliers
+    and the k weights that have joined.
+
+    A subclass has a method ``objective(weights, costs)``, with the best offset.
+
+    Parameters
+    ----------
+    XT : ndarray of shape (n_weights, n_multipliers)
+    signs, upper, lower, gains : ndarray of shape (n_multipliers,)
+        Signs are 1 or -1.
+    unit_size : bool
+        Whether constraints are divided by their sizes; otherwise HiGHS looks for units itself.
+    counts : dict, optional
+        Where programs and pivots are counted, for several programs together.
+    """
+
+    def __init__(self, XT, signs, upper, lower, gains, unit_size=False, counts=None):
+        self.XT = XT
+        self.signs = signs
+        self.upper = upper
+        self.lower = lower
+        self.gains = gains
+        self.unit_size = unit_size
+        self.sizes = abs(XT).max(axis=1, initial=0) if unit_size else np.ones(len(XT))
+        self.sizes[self.sizes == 0] = 1
+        self.unit = min(1.0, upper.max())  # of the multipliers, which HiGHS gets near 1
+        self.joined = np.zeros(0, dtype=int)
+        self.limits = np.zeros(0)
+        self.status = "nothing"  # the solver's word on how the last program ended
+        self.counts = no_work() if counts is None else counts
+
+    @cached_property
+    def model(self):
+        """The dual in HiGHS, which begins with the constraint of the offset alone."""
+        model = DualModel(self.upper / self.unit, self.lower / self.unit, self.gains)
+        if self.unit_size:
+            model.highs.setOptionValue("simplex_scale_strategy", 0)
+        model.add(self.signs[None], np.zeros(1))
+        return model
+
+    # ------------------------------------------------------------ solving
+
+    def run(self, costs):
+        """Solve for these costs with all constraints that matter."""
+        self.set_costs(costs)
+        pivots = self.model.pivots
+        if not len(self.joined):
+            pulls = self.pulls(self.gains * self.upper)
+            self._join(np.flatnonzero(pulls > 0), costs, pulls)
+        while True:
+            self.status = self.model.run()
+            if self.status != "Optimal" or len(self.joined) == len(costs):
+                break
+            pulls = self.pulls(self.multipliers())
+            # The limit of a cost next to nothing is met up to a part of the multipliers.
+            violated = pulls > costs * (1 + VIOLATED) + 1e-12 * self.upper.max()
+            violated[self.joined] = False
+            if not violated.any():
+                break
+            self._join(np.flatnonzero(violated), costs, pulls)
+        self.counts["linear program"] += 1
+        self.counts["pivot"] += self.model.pivots - pivots
+
+    def multipliers(self):
+        """Return the dual solution."""
+        return self.model.columns() * self.unit
+
+    def weights(self, costs):
+        """Return the multipliers of the constraints, none where a cost is infinite."""
+        weights = np.zeros(len(costs))
+        weights[self.joined] = self.model.duals()[1:] / self.sizes[self.joined]
+        return np.where(np.isfinite(costs), weights, 0)
+
+    def drop_negligible(self, weights, costs, rest=0.0):
+        """Return the fewest weights that are as good, and their objective.
+
+        Tried are no weights, and those that are not negligible. They may add a small part to the
+        objective plus `rest`.
+        """
+        objective = self.objective(weights, costs)
+        most = objective + NO_RISE * (objective + rest)
+        large = abs(weights) > NEGLIGIBLE_WEIGHT * abs(weights).max(initial=0)
+        for fewer in (np.zeros(len(weights)), np.where(large, weights, 0)):
+            value = self.objective(fewer, costs)
+            if value <= most:
+                return fewer, value
+        return weights, objective
+
+    def set_costs(self, costs):
+        """Move the limits of the constraints that have joined to these costs."""
+        limits = costs[self.joined]
+        scaled = limits / self.sizes[self.joined] / self.unit
+        for k in np.flatnonzero(limits != self.limits).tolist():
+            limit = float(scaled[k])
+            self.model.highs.changeRowBounds(k + 1, -limit, limit)
+        self.limits = limits
+
+    def set_upper(self, upper):
+        """Change the upper bounds, and with them the unit of the multipliers."""
+        self.upper = upper
+        self.unit = min(1.0, upper.max())
+        lowest = self.lower / self.unit
+        places = self.model.places
+        self.model.highs.changeColsBounds(len(upper), places, lowest, upper / self.unit)
+        self.limits = np.full(len(self.joined), np.nan)  # all are set anew
+
+    def _join(self, features, costs, pulls):
+        """Let weights join, of many those whose constraints are violated most."""
+        order = np.argsort(-pulls[features] / costs[features], kind="stable")
+        self._add(features[order[:BATCH]], costs)
+
+    def _add(self, features, costs):
+        """Add the constraints of these weights."""
+        if not len(features):
+            return
+        self.joined = np.append(self.joined, features)
+        self.limits = np.append(self.limits, costs[features])
+        sizes = self.sizes[features]
+        self.model.add(self.XT[features] / sizes[:, None], costs[features] / sizes / self.unit)
+
+    # ------------------------------------------------------------ bounds
+
+    def pulls(self, multipliers):
+        """The left-hand sides of the constraints, one for each weight."""
+        return abs(self.XT @ multipliers)
+
+    def feasible(self, multipliers, costs):
+        """Return multipliers that meet their constraints exactly, and the bound that they prove.
+
+        Those of HiGHS meet them up to rounding. They are clipped, balanced and made smaller. No
+        weights have a smaller objective than the bound.
+        """
+        multipliers = np.clip(multipliers, self.lower, self.upper)
+        sides = np.where(self.signs * multipliers > 0, 1.0, -1.0)
+        multipliers = self.signs * sides * balance(abs(multipliers), sides)
+        with np.errstate(invalid="ignore"):
+            excess = (self.pulls(multipliers) / costs).max(initial=1)
+        return multipliers / excess, float(self.gains @ multipliers / excess)
+
+    # ------------------------------------------------------------ trials
+
+    def basis(self):
+        """Return where the solver stands, for `restore` and `begin_at`."""
+        return self.model.highs.getBasis(), self.joined
+
+    def restore(self, basis, costs):
+        """Go back to a basis of these costs, and remove the constraints that joined since."""
+        saved, joined = basis
+        since = np.arange(len(joined), len(self.joined), dtype=np.int32)
+        if len(since):
+            self.model.highs.deleteRows(len(since), 1 + since)
+            self.joined = joined
+            self.limits = self.limits[: len(joined)]
+        self.set_costs(costs)
+        self.model.highs.setBasis(saved)
+
+    def begin_at(self, basis):
+        """Start a new program from a basis of another one of the same size."""
+        saved, joined = basis
+        self._add(joined, np.ones(len(self.XT)))
+        self.model.highs.setBasis(saved)

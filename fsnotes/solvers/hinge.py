@@ -2,7 +2,9 @@
 
 import numpy as np
 
-__all__ = ["LARGEST_C", "HingeData", "balance", "best_offset"]
+from fsnotes.errors import SubproblemError
+
+__all__ = ["LARGEST_C", "HingeData", "balance", "best_offset", "require_verified"]
 
 # The largest C of a loss; beyond it rounding of the margins costs more than a gap allows.
 LARGEST_C = 1e6
@@ -84,3 +86,14 @@ def balance(multipliers, signs):
     sums = np.array([multipliers @ (signs == sign) for sign in (-1, 1)])
     parts = sums.min() / np.where(sums > 0, sums, 1)
     return multipliers * np.where(signs > 0, parts[1], parts[0])
+
+
+def require_verified(gap, most, what, remedy, heaviest=0.0):
+    """Raise an error that says what to pass, unless a duality gap is small enough."""
+    if gap <= most:
+        return
+    if heaviest > LARGEST_C:
+        remedy = f"a smaller sample_weight: a row weighs {heaviest:.3g}"
+    raise SubproblemError(
+        f"{what} was not solved: duality gap {gap:.1e}, more than {most:g}. Pass {remedy}"
+    )

@@ -19,8 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from fsnotes.core.tolerances import SHORT, VERIFIED_GAP
-from fsnotes.errors import SubproblemError
-from fsnotes.solvers.hinge import LARGEST_C, balance, best_offset
+from fsnotes.solvers.hinge import balance, best_offset, require_verified
 from fsnotes.solvers.interior_point import InteriorPoint
 
 __all__ = ["Margin", "SoftMargin"]
@@ -154,8 +153,9 @@ class SoftMargin:
             # Multipliers in proportion to C keep every constraint.
             start = start.multipliers[self.used] * (C * unit / start.C), start.states[self.used]
         answer = program.solve(start)
-        if not answer.gap <= VERIFIED_GAP:
-            raise self._unverified(answer.gap, C)
+        remedy = f"a smaller C than {C:g}, or columns of similar sizes"
+        heaviest = self.sample_weight.max()
+        require_verified(answer.gap, VERIFIED_GAP, "the soft-margin program", remedy, heaviest)
         weights = np.zeros(len(sizes))
         weights[live] = sizes[live] * answer.direction / length
         multipliers = np.zeros(len(self.sample_weight))
@@ -173,18 +173,6 @@ class SoftMargin:
             states,
             float(C),
         )
-
-    def _unverified(self, gap, C):
-        message = (
-            f"the soft-margin program was not solved: duality gap {gap:.1e}, more than "
-            f"{VERIFIED_GAP:g}. "
-        )
-        heaviest = self.sample_weight.max()
-        if heaviest > LARGEST_C:
-            message += f"Pass a smaller sample_weight: a row weighs {heaviest:.3g}"
-        else:
-            message += f"Pass a smaller C than {C:g}, or columns of similar sizes"
-        return SubproblemError(message)
 
 
 class _Answer(NamedTuple):

@@ -318,7 +318,7 @@ class ConcaveObjective:
         """The objective, at the best offsets."""
         objective = self.objective
         values = [
-            abs(w).sum() + program.loss(w, program.best_offset(w))
+            abs(w).sum() + program.least_loss(w)[0]
             for program, w in zip(objective.programs, weights.reshape(2, -1), strict=True)
         ]
         number = self.surrogate.value(objective.joint_sizes(weights)).sum()

@@ -16,8 +16,9 @@ from fsnotes.core.mm import Result
 from fsnotes.core.samples import FeatureScaling
 from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import SelectionWarning, warn
+from fsnotes.solvers.highs import no_work
 from fsnotes.solvers.hinge import LARGEST_C
-from fsnotes.solvers.planes import PlaneProgram, flat_plane, l2_plane, no_work
+from fsnotes.solvers.planes import PlaneProgram, flat_plane, l2_plane
 
 __all__ = ["L1TwinSVM", "TwinClassifier", "TwinProblem", "TwinSVM"]
 

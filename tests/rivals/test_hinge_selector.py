@@ -175,7 +175,7 @@ def test_the_bound_of_a_program_is_one_whatever_the_multipliers():
     for seed in range(20):
         X, y = make_instance(seed)
         Z, signs = scaled(X, y)
-        program = hinge_programs.WeightedProgram(HingeData(Z, signs, np.ones(len(y))))
+        program = hinge_programs.HingeProgram(HingeData(Z, signs, np.ones(len(y))))
         C, sizes = PRICES[seed % 3], 10 ** rng.uniform(-4, 0) * rng.uniform(0.2, 3, Z.shape[1])
         found = program.solve(sizes, C)
         best = abs(found.weights) @ (1 / sizes) + C * found.hinge
@@ -186,7 +186,7 @@ def test_the_bound_of_a_program_is_one_whatever_the_multipliers():
                 C * rng.uniform(1, 4) * larger * rng.uniform(1 - spread, 1 + spread, len(y))
             )
             for weights in (np.zeros(Z.shape[1]), found.weights):
-                bound = program.bound(multipliers, np.full(len(y), C), 1 / sizes, weights)
+                bound = program.bound(multipliers, 1 / sizes, weights)
                 assert bound <= best * (1 + 1e-9)
 
 
@@ -689,7 +689,7 @@ def test_any_alpha_is_taken(alpha):
 @each_stepping
 def test_a_step_of_any_that_is_not_verified_is_not_taken(monkeypatch, model):
     X, y = load("wdbc", return_X_y=True)
-    where = SoftMargin if model is STEPPING[2] else hinge_programs.WeightedProgram
+    where = SoftMargin if model is STEPPING[2] else hinge_programs.HingeProgram
     true, calls = where.solve, []
 
     def solve(self, *args, **kwargs):

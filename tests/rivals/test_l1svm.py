@@ -31,6 +31,7 @@ from fsnotes.errors import (
 )
 from fsnotes.literal import l1svm
 from fsnotes.solvers import highs, hinge_programs
+from fsnotes.solvers.hinge import HingeData
 
 SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 PRICES = [0.5, 3, 10, 100, 1000]
@@ -160,7 +161,7 @@ def test_many_features_join_in_batches():
     X = X + 0.5 * rng.normal(size=(len(y), 1))
     whole = L1SVM(refit=False).fit(X, y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hinge_programs, "BATCH", 1)
+        patch.setattr(highs, "BATCH", 1)
         single = L1SVM(refit=False).fit(X, y)
     assert np.isclose(single.objective_, whole.objective_, rtol=1e-9)
     assert np.array_equal(single.support_, whole.support_)
@@ -188,18 +189,19 @@ def test_the_bound_is_one_whatever_the_multipliers():
         Z = (X - X.mean(axis=0)) / units(X, y)
         costs, C = 10 ** rng.uniform(-1, 1, X.shape[1]), 30.0
         shares = rng.dirichlet(np.ones(len(y)))
-        program = hinge_programs.HingeProgram(Z, 2.0 * y - 1, shares, costs)
-        solution = program.solve(C)
+        program = hinge_programs.HingeProgram(HingeData(Z / costs, 2.0 * y - 1, shares))
+        ones = np.ones(len(costs))
+        solution = program.solve(ones, C)
         prices = C * shares
         for scale in (1e-4, 1e-3, 0.01, 0.1, 1, 2):
             tried = scale * prices * rng.uniform(-0.2, 1.5, len(y))
-            assert program._bound(tried, prices) <= solution.objective * (1 + 1e-9)
+            assert program.feasible(tried, ones)[1] <= solution.objective * (1 + 1e-9)
             lopsided = np.where(y == rng.integers(2), tried, prices)
-            assert program._bound(lopsided, prices) <= solution.objective * (1 + 1e-9)
+            assert program.feasible(lopsided, ones)[1] <= solution.objective * (1 + 1e-9)
         # where weights are too dear, the offset alone limits the multipliers
-        dear = hinge_programs.HingeProgram(Z, 2.0 * y - 1, shares, np.full(X.shape[1], 1e6))
         lighter = min(shares[y == 0].sum(), shares[y == 1].sum())
-        assert np.isclose(dear._bound(prices, prices), 2 * C * lighter, rtol=1e-12)
+        bound = program.feasible(prices, 1e6 * ones)[1]
+        assert np.isclose(bound, 2 * C * lighter, rtol=1e-12)
         assert solution.duality_gap <= 1e-9
 
 

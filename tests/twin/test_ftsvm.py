@@ -618,7 +618,7 @@ def test_the_loop_of_the_start_descends_what_it_should():
             both = np.split(point, 2)
             value = objective.sigma * (1 - np.exp(-3 * (abs(both[0]) + abs(both[1])))).sum()
             for w, program, share in zip(both, programs, values.shares, strict=True):
-                value += share * (program.loss(w, program.best_offset(w)) + abs(w).sum())
+                value += share * (program.least_loss(w)[0] + abs(w).sum())
             assert np.isclose(step.objective, value, rtol=1e-9)
         # the tangent is the slope by the size of a feature
         point = visited[0][1]
@@ -630,7 +630,7 @@ def test_the_loop_of_the_start_descends_what_it_should():
         both = np.split(problem.minimize(slopes, point), 2)
         for w, program, share in zip(both, programs, values.shares, strict=True):
             costs = 1 + slopes / share
-            value = costs @ abs(w) + program.loss(w, program.best_offset(w))
+            value = costs @ abs(w) + program.least_loss(w)[0]
             assert np.isclose(value, program.solve(costs).value, rtol=1e-8)
     assert kept
 

@@ -408,7 +408,7 @@ def test_prices_at_their_ends(kind, c):
 
 def test_weights_beyond_all_prices_are_named():
     X, y = make_instance(0)
-    with pytest.raises(SubproblemError, match=r"penalties up to 1e\+12; .*sample_weight"):
+    with pytest.raises(SubproblemError, match=r"penalties up to 1e\+12.*sample_weight"):
         L1TwinSVM().fit(X, y, sample_weight=np.full(len(y), 1e12))
 
 
