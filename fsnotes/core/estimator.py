@@ -187,7 +187,7 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
         self.intercept_ = intercept[first:]
 
     def _get_support_mask(self):
-        check_is_fitted(self, "coef_")
+        check_is_fitted(self, "objective_")
         return self.support_
 
     def summary(self):
@@ -197,31 +197,39 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
         -------
         str
         """
-        check_is_fitted(self, "coef_")
+        check_is_fitted(self, "objective_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        scaled = self.coef_ * self.scale_
-        sizes = np.linalg.norm(scaled, axis=0)
+        note, sizes, columns = self._summary_table()
         chosen = np.flatnonzero(self.support_)
         chosen = chosen[np.argsort(-sizes[chosen], kind="stable")]
         width = max([len("feature"), *(len(str(names[j])) for j in chosen)])
-        labels = self.classes_.tolist()
+        rows = [["feature", *columns]]
+        for j in chosen:
+            values = (column[j] for column in columns.values())
+            numbers = (v if isinstance(v, str) else f"{v:.5g}" for v in values)
+            rows.append([str(names[j]), *numbers])
+        widths = [max(12, len(name)) for name in columns]
         lines = [
             f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
             *self._summary_lines(),
             "no promise for new data",
+            note,
         ]
-        if len(labels) > 2:
-            lines.append("norm of weight x sd over the classes; sd is within the classes")
-            lines.append(f"{'feature':{width}}  {'norm':>12}  largest for")
-            most = scaled.argmax(axis=0)
-            lines += [f"{names[j]:{width}}  {sizes[j]:12.5g}  {labels[most[j]]!r}" for j in chosen]
-            return "\n".join(lines)
-        lines.append(f"a positive weight favours class {labels[1]!r}; sd is within the classes")
-        lines.append(f"{'feature':{width}}  {'weight':>12}  {'weight x sd':>12}")
-        lines += [
-            f"{names[j]:{width}}  {self.coef_[0, j]:12.5g}  {scaled[0, j]:12.5g}" for j in chosen
-        ]
+        for name, *numbers in rows:
+            lines.append("  ".join([f"{name:{width}}", *map(str.rjust, numbers, widths)]))
         return "\n".join(lines)
+
+    def _summary_table(self):
+        """A note on the table of the summary, the sizes that order it, and its columns by name."""
+        scaled = self.coef_ * self.scale_
+        sizes = np.linalg.norm(scaled, axis=0)
+        labels = self.classes_.tolist()
+        if len(labels) > 2:
+            largest = [repr(labels[place]) for place in scaled.argmax(axis=0)]
+            note = "norm of weight x sd over the classes; sd is within the classes"
+            return note, sizes, {"norm": sizes, "largest for": largest}
+        note = f"a positive weight favours class {labels[1]!r}; sd is within the classes"
+        return note, sizes, {"weight": self.coef_[0], "weight x sd": scaled[0]}
 
     def _summary_lines(self):
         """Lines of the summary about objective and guarantees, between its head and its table."""

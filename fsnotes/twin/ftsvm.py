@@ -298,8 +298,7 @@ class FTSVM(TwinClassifier):
         proven = "" if np.isinf(self.bound_) else f", proven to be at least {self.bound_:.6g}"
         return [
             f"objective (21), before a refit: {self.objective_:.6g}, of which a feature costs "
-            f"{self.sigma_:.4g}{proven}",
-            *super()._summary_lines(),
+            f"{self.sigma_:.4g}{proven}"
         ]
 
 

@@ -28,20 +28,10 @@ SWEEPS = 1000  # through all features in the published search, at most: the pape
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """A set of features, the best planes on it, and its objective (21).
-
-    Attributes
-    ----------
-    mask : ndarray of bool
-    planes : list of Plane
-        In the order of ``classes_``.
-    value : float
-    memory : KernelMemory or None
-        What is kept of a kernel on these features.
-    """
+    """A set of features, the best planes on it, its objective (21), and what a kernel keeps."""
 
     mask: np.ndarray
-    planes: list
+    planes: list  # in the order of ``classes_``
     value: float
     memory: object = None
 
@@ -73,7 +63,7 @@ class FeatureSetObjective:
         self.sigma = sigma
         self.balance = balance
         self.n = len(data.features.used)
-        # penalties in (24) of the distance and of the loss of each sample, one row a plane
+        # Penalties in (24) of the distance and of the loss of each sample, one row a plane.
         problem = data.problem
         own = np.array([~problem.positive, problem.positive])
         self.fit_penalty = (balance * problem.c_fit)[:, None] * problem.sample_weight * own
@@ -102,6 +92,21 @@ class FeatureSetObjective:
         largest = abs(new.weights).max(initial=0)
         moved = abs(new.weights - old.weights).max(initial=0)
         return float(moved / largest) if largest > 0 else np.inf
+
+    def try_switch(self, state, j, gain):
+        """Return the set with feature j switched if that gains more than `gain`, else None."""
+        mask = state.mask ^ (np.arange(self.n) == j)
+        limit = state.value - gain
+        new = self.solve_below(limit, state, mask, j) if mask.any() else self.solve(mask)
+        return new if new is not None and new.value < limit else None
+
+    def without_weight(self, state):
+        """Features of a set that have no weight: none are known of a kernel, which hides them."""
+        return np.zeros(self.n, dtype=bool)
+
+    def elsewhere(self):
+        """Return a larger set where no single feature adds anything, or None."""
+        return None
 
     # ------------------------------------------------------------ planes that stay: (22) to (24)
 
@@ -182,10 +187,6 @@ class LinearObjective(FeatureSetObjective):
     def __init__(self, data, sigma, balance):
         super().__init__(data, sigma, balance)
         self.programs = data.problem.programs
-        # Values of both planes without each feature, met in a trial on these features or fewer:
-        # lower bounds, since a value never falls when features are taken away.
-        self.values_without = np.zeros((2, self.n))
-        self.tried = np.ones(self.n, dtype=bool)
         self.bounded = None, None  # the last set of which gains were bounded, and these bounds
 
     def costs(self, mask):
@@ -210,10 +211,6 @@ class LinearObjective(FeatureSetObjective):
     def adds_nothing(self, state, added):
         """Whether one of the features added to a set has no weight."""
         return bool(self.without_weight(state)[added].any())
-
-    def elsewhere(self):
-        """Return no larger set: where no single feature adds anything, none does."""
-        return None
 
     def joint_sizes(self, weights):
         """Sizes of features in both planes, whose weights are given one after the other."""
@@ -249,44 +246,30 @@ class LinearObjective(FeatureSetObjective):
             gains += part * (plane.value - bound / np.maximum(1, program.pulls(multipliers)))
         return gains
 
-    def try_switch(self, state, j, gain):
-        """Return the set with feature j switched if that gains more than `gain`, else None."""
-        if (state.mask & ~self.tried).any():
-            self.values_without[:] = 0
-        self.tried = state.mask
-        mask = state.mask.copy()
-        mask[j] = not mask[j]
-        limit = state.value - gain
-        if mask[j]:
-            values = np.zeros(2)
-            if state.value + self.sigma - self.largest_gains(state)[j] >= limit:
-                return None
-        else:
-            values = np.array([plane.value for plane in state.planes])
-            if not state.weights[:, j].any():
-                new = self.feature_set(mask, state.planes)
-                return new if new.value < limit else None
-            values = np.maximum(values, self.values_without[:, j])
-            if self.total(mask, values) >= limit:
-                return None
-        if mask.any():
-            return self._solve_if_better(state, mask, j, values, limit)
-        new = self.solve(mask)
-        return new if new.value < limit else None
+    def solve_below(self, limit, state, mask, j):
+        """Return the best planes after feature j is switched, or None at a limit or above.
 
-    def _solve_if_better(self, state, mask, j, values, limit):
-        """Solve one plane after the other, as long as lower bounds of their values allow."""
+        One plane is solved after the other, as long as lower bounds of their values allow: none
+        falls when a feature is taken away.
+        """
+        weights = abs(state.weights[:, j])
+        if mask[j]:
+            least = state.value + self.sigma - self.largest_gains(state)[j]
+            values = np.zeros(2)
+        else:
+            least = state.value - self.sigma
+            values = np.array([plane.value for plane in state.planes])
+        if least >= limit:
+            return None
+        if not mask[j] and not weights.any():
+            return self.feature_set(mask, state.planes)
         self.trials += 1
         costs = self.costs(mask)
         bases = {}
-        weights = abs(state.weights[:, j])
-        for k in np.argsort(weights)[::-1].tolist():
-            if not mask[j] and not weights[k]:
-                continue
+        # A plane in which the feature has no weight stays as it is without it.
+        for k in [k for k in np.argsort(weights)[::-1].tolist() if mask[j] or weights[k]]:
             bases[k] = self.programs[k].basis()
             values[k] = self.programs[k].value(costs)
-            if not mask[j]:
-                self.values_without[k, j] = values[k]
             if self.total(mask, values) >= limit:
                 break
         else:
@@ -299,15 +282,9 @@ class LinearObjective(FeatureSetObjective):
 
 
 class ConcaveObjective:
-    """(21) with a concave function of a feature's size in place of the number of features.
+    """(21) with a concave function of a feature's size in both planes in place of their number.
 
     It is a problem for `majorize_minimize`, in the weights of both planes one after the other.
-
-    Parameters
-    ----------
-    objective : LinearObjective
-    surrogate : Surrogate
-        Of the sum of the sizes of a feature in both planes, such as ``1 - exp(-alpha size)``.
     """
 
     def __init__(self, objective, surrogate):
@@ -437,10 +414,6 @@ class KernelObjective(FeatureSetObjective):
         """The surfaces of a set, for features that are switched."""
         return FixedSurfaces(self.data, state)
 
-    def without_weight(self, state):
-        """Features of a set that have no weight: none are known, a kernel hides them."""
-        return np.zeros(self.n, dtype=bool)
-
     def adds_nothing(self, state, added):
         """Whether both surfaces are flat."""
         return not state.weights.any()
@@ -454,13 +427,8 @@ class KernelObjective(FeatureSetObjective):
         """Features by (24) after they are switched, the least first."""
         return np.argsort(self.losses_of_switches(state), kind="stable").tolist()
 
-    def try_switch(self, state, j, gain):
-        """Return the set with feature j switched if that gains more than `gain`, else None."""
-        mask = state.mask ^ (np.arange(self.n) == j)
-        limit = state.value - gain
-        if not mask.any():
-            new = self.solve(mask)
-            return new if new.value < limit else None
+    def solve_below(self, limit, state, mask, j):
+        """Return the best surfaces after feature j is switched, or None at a limit or above."""
         memory = self.kernel.switch(state.memory.distances, state.mask, j)
         programs = replace(self.data.problem, X=memory[1]).programs
         for program, basis in zip(programs, state.memory.bases or (), strict=False):
@@ -471,8 +439,7 @@ class KernelObjective(FeatureSetObjective):
             values[k] = programs[k].value(np.ones(memory[1].shape[1]))
             if self.total(mask, values) >= limit:
                 return None
-        new = self.solve(mask, memory, programs)
-        return new if new.value < limit else None
+        return self.solve(mask, memory, programs)
 
 
 def objective_of(data, sigma, balance):

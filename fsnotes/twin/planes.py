@@ -205,11 +205,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
     @property
     def support_(self):
         """Mask of the selected features."""
-        check_is_fitted(self, "objective_")
         return self._selected
-
-    def _get_support_mask(self):
-        return self.support_
 
     def plane_values(self, X):
         """Values of both planes at each sample, 0 on the plane: ``X @ coef_.T + intercept_``.
@@ -271,37 +267,14 @@ class TwinClassifier(KernelMixin, SparseClassifier):
             return np.full(len(first), self._heavier)
         return 1 / (1 + second) if self.norms_[0] == 0 else -1 / (1 + first)
 
-    def summary(self):
-        """The selected features, and their weights in both planes.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self, "objective_")
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        chosen = np.flatnonzero(self._selected)
-        lines = [
-            f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
-            *self._summary_lines(),
-        ]
-        if self.kernel is None:
-            scaled = self.coef_ * self.scale_
-            chosen = chosen[np.argsort(-abs(scaled[:, chosen]).sum(axis=0), kind="stable")]
-            labels = [f"plane {label!r}" for label in self.classes_.tolist()]
-            lines.append("weight x sd within the classes, in each plane")
-        else:
-            scaled, labels = np.zeros((0, self.n_features_in_)), []
-            lines.append(f"{len(self.support_vectors_)} points, kernel {self.kernel!r}")
-        width = max([len("feature"), *(len(str(names[j])) for j in chosen)])
-        lines.append("  ".join([f"{'feature':{width}}", *(f"{label:>14}" for label in labels)]))
-        for j in chosen:
-            columns = (f"{weight:14.5g}" for weight in scaled[:, j])
-            lines.append("  ".join([f"{names[j]!s:{width}}", *columns]).rstrip())
-        return "\n".join(lines)
-
-    def _summary_lines(self):
-        return ["no promise for new data"]
+    def _summary_table(self):
+        if self.kernel is not None:
+            note = f"{len(self.support_vectors_)} points, kernel {self.kernel!r}"
+            return note, np.zeros(self.n_features_in_), {}
+        scaled = self.coef_ * self.scale_
+        names = [f"plane {label!r}" for label in self.classes_.tolist()]
+        note = "weight x sd within the classes, in each plane"
+        return note, abs(scaled).sum(axis=0), dict(zip(names, scaled, strict=True))
 
 
 def check_penalties(name, value):
@@ -415,7 +388,7 @@ class TwinSVM(TwinClassifier):
         return mask, planes, result_of_planes(planes)
 
     def _summary_lines(self):
-        return [f"sum of both objectives: {self.objective_:.6g}", *super()._summary_lines()]
+        return [f"sum of both objectives: {self.objective_:.6g}"]
 
 
 class L1TwinSVM(TwinClassifier):
@@ -511,4 +484,4 @@ class L1TwinSVM(TwinClassifier):
         return mask, planes, result
 
     def _summary_lines(self):
-        return [f"sum of both objectives: {self.objective_:.6g}", *super()._summary_lines()]
+        return [f"sum of both objectives: {self.objective_:.6g}"]
