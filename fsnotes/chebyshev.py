@@ -1,30 +1,24 @@
 """The Chebyshev bound: minimax probability machines, dense and with few features."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from fsnotes.core.bounded import (
-    BoundedClassifier,
-    NormPath,
-    balanced_split,
-    bound_reached,
-    nonnegligible,
-    result_of,
-)
+from fsnotes.core.bounded import BoundedClassifier, NormPath, balance, nonnegligible, result_of
 from fsnotes.core.bounds import delta, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import (
     MomentClassifier,
+    MomentProblem,
     check_two_classes,
     feasible_bound,
     largest_bound,
 )
+from fsnotes.core.moments import ClassMoments
 from fsnotes.core.validation import check_bool, check_count, check_real
-from fsnotes.errors import EqualMeansError, SelectionWarning, TrivialBoundWarning
+from fsnotes.errors import EqualMeansError
 from fsnotes.solvers.cone import ConeProblem
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
@@ -40,30 +34,25 @@ class MPM(MomentClassifier):
     Parameters
     ----------
     ridge : float, default=0.0
-        Added to the variances, in the units that `scale` sets. The bounds are then those of the
-        larger covariances: lower than without.
+        Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True
         Measure features in their pooled within-class standard deviation. Without a ridge the
         machine does not depend on it.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    largest_delta_ : float
-        The bound.
-    delta_ : float
-        The same.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        In the caller's units.
+    largest_delta_, delta_ : float
+        The bound, under both names.
     worst_case_accuracy_ : ndarray of shape (2,)
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
         The accuracy on the training data is never below them; nothing is promised for new data.
     objective_ : float
         ``s1 + s2`` where the means are 1 apart.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
     scale_ : ndarray of shape (n_features,)
         Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
 
     Notes
     -----
@@ -107,42 +96,36 @@ class L1MPM(BoundedClassifier):
     normalization : {"margin", "gap"}, default="margin"
         What fixes the length of the weights: a margin of at least 1 between the boundary and each
         mean, as in the papers, or a distance of 1 between the means. Either way a loose bound
-        gives one feature, that of the largest difference of means; ``"margin"`` makes weights
-        more expensive that leave more than half of that distance to one class.
+        gives one feature, that of the largest difference of means.
     prune : bool, default=False
         Remove features one by one while the bound of the refitted machine holds.
     n_features : int, optional
-        Select exactly so many, whatever the bound. The bound is raised until at least so many
-        are selected, of which the heaviest are kept (with `prune`, those that are left after
-        pruning). Overrides ``retain`` and ``delta``.
+        Select exactly so many, whatever the bound; overrides ``retain`` and ``delta``. The bound
+        is raised until so many are selected, of which the heaviest are kept, or those that
+        pruning leaves.
     refit : bool, default=True
-        Return the minimax probability machine of the features selected; otherwise the solution of
-        the problem itself.
+        Return the minimax probability machine of the features selected, not the solution itself.
     ridge : float, default=0.0
         Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. The norm is not
-        scale free: without it, columns of large numbers are selected first.
+        Measure features in their pooled within-class standard deviation; without it, columns of
+        large numbers are selected first.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Exactly zero where not selected.
-    intercept_ : ndarray of shape (1,)
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        In the caller's units, exactly zero where not selected.
     largest_delta_ : float
         Largest bound that the moments admit, with all features.
     delta_ : float
         Bound asked for; with `n_features`, the bound reached.
     worst_case_accuracy_ : ndarray of shape (2,)
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
-        The accuracy on the training data is never below them; nothing is promised for new data.
     objective_ : float
         ``|w|_1`` in the units that `scale` sets, before pruning and refit.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
     scale_ : ndarray of shape (n_features,)
         Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
 
     Raises
     ------
@@ -195,7 +178,7 @@ class L1MPM(BoundedClassifier):
         self.scale = scale
 
     def path(self, X, y, retains=None, sample_weight=None):
-        """Weights for a sequence of bounds, each from the last: much cheaper than fits.
+        """Weights for a sequence of bounds, each from the last, in less time than fits take.
 
         The parameters ``retain``, ``delta`` and ``n_features`` play no part.
 
@@ -244,8 +227,7 @@ class L1MPM(BoundedClassifier):
         path = NormPath(problem.pair, problem.costs, self.normalization)
         largest = largest_bound(path.largest.kappa)
         if retains is None:
-            retains = np.linspace(0.02, 1, 50)
-            retains = retains[:-1] if largest == 1 else retains
+            retains = np.linspace(0.02, 1, 50)[: 49 if largest == 1 else 50]
         retains = np.asarray(retains, dtype=float)
         if retains.ndim != 1 or len(retains) == 0:
             raise ValueError(f"retains has shape {retains.shape}; pass a list of numbers")
@@ -253,22 +235,15 @@ class L1MPM(BoundedClassifier):
             check_real("retains", retain, 0, open_at=0, most=1)
         deltas = np.array([feasible_bound(largest, retain) for retain in retains])
         objectives = np.zeros(len(deltas))
-        weights = [None] * len(deltas)
-        splits = [None] * len(deltas)
+        splits = np.zeros(len(deltas))
+        weights = np.zeros((len(deltas), len(problem.used)))
         for i in np.argsort(retains):
             solution = path.solve(deltas[i])
             objectives[i] = solution.objective
-            weights[i], splits[i] = self._select_and_refit(path, deltas[i], solution, None)
+            weights[i], splits[i], _ = self._select_and_refit(path, deltas[i], solution, None)
         coefs, intercepts, bounds = self._planes(problem, weights, splits)
-        return BoundPath(
-            retains,
-            deltas,
-            coefs,
-            intercepts,
-            objectives,
-            bounds.min(axis=1),
-            coefs != 0,
-        )
+        least = bounds.min(axis=1)
+        return BoundPath(retains, deltas, coefs, intercepts, objectives, least, coefs != 0)
 
 
 @dataclass(frozen=True)
@@ -311,18 +286,16 @@ class SMPM(MomentClassifier):
         machine becomes `MPM`. Small penalties without `scale`, or of nearly dependent columns,
         may end in a SubproblemError.
     refit : bool, default=True
-        Return the minimax probability machine of the features selected; otherwise the solution of
-        the problem itself.
+        Return the minimax probability machine of the features selected, not the solution itself.
     ridge : float, default=0.0
         Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation.
+        Measure features in their pooled within-class standard deviation.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Exactly zero where not selected.
-    intercept_ : ndarray of shape (1,)
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        In the caller's units, exactly zero where not selected.
     largest_delta_ : float
         Largest bound that the moments admit, with all features.
     delta_ : float
@@ -331,11 +304,9 @@ class SMPM(MomentClassifier):
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
         ``s1 + s2 + lam |w|_1`` where the means are 1 apart, before the refit.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
     scale_ : ndarray of shape (n_features,)
         Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
 
     Notes
     -----
@@ -373,9 +344,7 @@ class SMPM(MomentClassifier):
             self.delta_ = float(delta(point.kappa))
         else:
             weights[chosen] = solution.weights[chosen]
-            deviations = pair.deviations(chosen, weights[chosen])
-            split = balanced_split(deviations)
-            self.delta_ = bound_reached(pair.mean_diff @ weights, deviations)
+            split, self.delta_ = balance(pair, weights)
         return weights, split, solution.objective, result_of(solution)
 
 
@@ -410,17 +379,15 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     """
     check_count("n_permutations", n_permutations)
     random = check_random_state(random_state)
-    machine = MPM(ridge=ridge, scale=scale).fit(X, y)
+    MPM(ridge=ridge, scale=scale).fit(X, y)  # checks the data, and warns of what is true of all
     y = np.asarray(y)
 
     def largest(labels):
+        moments = ClassMoments.from_data(X, labels)
         try:
-            return machine.fit(X, labels).largest_delta_
+            problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale, quiet=True)
         except EqualMeansError:
             return 0.0
+        return float(delta(minimax(problem.pair).kappa))
 
-    with warnings.catch_warnings():
-        # the fit above has said this once
-        warnings.simplefilter("ignore", SelectionWarning)
-        warnings.simplefilter("ignore", TrivialBoundWarning)
-        return np.array([largest(random.permutation(y)) for _ in range(int(n_permutations))])
+    return np.array([largest(random.permutation(y)) for _ in range(int(n_permutations))])

@@ -70,14 +70,11 @@ class SurrogateProgram:
         A step that is not verified is not taken.
         """
         costs, tilt, constant = tangent
+        start = self.solutions[-1]
+        feasible = self.path.largest.weights
         try:
             solution = self.path.problem.solve(
-                self.kappas,
-                costs,
-                tilt,
-                constant=constant,
-                feasible=self.path.largest.weights,
-                start=self.solutions[-1],
+                self.kappas, costs, tilt, constant=constant, feasible=feasible, start=start
             )
         except SubproblemError as error:
             self.unsolved = error
@@ -116,8 +113,7 @@ class L0MPM(BoundedClassifier):
         Select exactly so many, whatever the bound; overrides ``retain`` and ``delta``. With
         `prune`, exchanges then raise the bound. Needs `refit`; without it, fewer may be left.
     refit : bool, default=True
-        Return the minimax probability machine of the features selected; otherwise the point at
-        which the steps end.
+        Return the minimax probability machine of the features selected, not the solution itself.
     tol : float, default=1e-06
         Steps end when no weight changes by more than this part of the largest.
     max_iter : int, default=100
@@ -125,14 +121,12 @@ class L0MPM(BoundedClassifier):
     ridge : float, default=0.0
         Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. Surrogates are not
-        scale free.
+        Measure features in their pooled within-class standard deviation.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Exactly zero where not selected.
-    intercept_ : ndarray of shape (1,)
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        In the caller's units, exactly zero where not selected.
     largest_delta_ : float
         Largest bound that the moments admit, with all features.
     delta_ : float
@@ -143,11 +137,9 @@ class L0MPM(BoundedClassifier):
         Sum of the surrogate, in the units that `scale` sets, before pruning and refit.
     n_iter_ : int
         Convex problems solved after the start.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
     scale_ : ndarray of shape (n_features,)
         Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises.
 
     Raises
@@ -220,15 +212,14 @@ class L0MPM(BoundedClassifier):
     def _descend(self, path, bound, solution):
         surrogate = surrogate_of(self)
         problem = SurrogateProgram(path, bound, surrogate, self.majorizer, solution)
+        weights = solution.weights
         if path.is_largest(bound):  # one machine is left
-            weights = solution.weights
             result = Result("converged", problem.value(weights))
         else:
-            weights, result = majorize_minimize(
-                problem, solution.weights, tol=self.tol, max_iter=self.max_iter
-            )
+            weights, result = majorize_minimize(problem, weights, self.tol, self.max_iter)
+        status = result.status
         if problem.unsolved is not None:
-            result = replace(result, status="stalled")
+            status = "stalled"
             warn(
                 f"step {len(problem.solutions)} was not solved to verified accuracy, so the point "
                 f"before it is kept: {problem.unsolved}",
@@ -239,12 +230,7 @@ class L0MPM(BoundedClassifier):
         if self.n_features is not None and self.refit:
             weights = fill_up(weights, solution.weights, int(self.n_features))
         proof = result_of(*problem.solutions)
-        result = replace(
-            result,
-            duality_gap=proof.duality_gap,
-            violation=proof.violation,
-            counts=proof.counts,
-        )
+        result = replace(proof, status=status, objective=result.objective, steps=result.steps)
         return Solution(weights, value), result
 
 
@@ -276,17 +262,15 @@ def check_steps(estimator):
             f"{estimator.surrogate!r} is given too; pass one of them"
         )
     surrogate = surrogate_of(estimator)
-    missing = [m for m in ("value", "slope", "concave_in") if not hasattr(surrogate, m)]
     if isinstance(surrogate, type):
-        raise TypeError(
-            f"surrogate={surrogate.__name__} is a class; pass an object, as in "
-            f"surrogate={surrogate.__name__}()"
-        )
-    if missing:
-        raise TypeError(
-            f"surrogate={surrogate!r} has no {missing[0]}; pass one of fsnotes.core.surrogates, as "
-            "in surrogate=Log(eps=0.1)"
-        )
+        name = surrogate.__name__
+        raise TypeError(f"surrogate={name} is a class; pass an object, as in surrogate={name}()")
+    for method in ("value", "slope", "concave_in"):
+        if not hasattr(surrogate, method):
+            raise TypeError(
+                f"surrogate={surrogate!r} has no {method}; pass one of fsnotes.core.surrogates, as "
+                "in surrogate=Log(eps=0.1)"
+            )
     if type(surrogate).__module__ != Exponential.__module__:
         check_surrogate(surrogate)
     if surrogate.concave_in != "|w|":
@@ -305,9 +289,9 @@ def check_steps(estimator):
 class KernelMPM(KernelClassifier):
     """Minimax probability machine in the columns of a kernel matrix.
 
-    The features are the kernel's values at the training points, so the machine is a sum of kernel
-    functions. Their covariance matrices are singular, since there are as many features as rows:
-    without a ridge every bound is feasible and says nothing.
+    The features are the kernel's values at the training points. Their covariance matrices are
+    singular, since there are as many features as rows: without a ridge every bound is feasible
+    and says nothing.
 
     Parameters
     ----------
@@ -317,8 +301,7 @@ class KernelMPM(KernelClassifier):
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``.
     ridge : float, optional
-        Added to the variances of the kernel's columns; by default a thousandth of their mean. The
-        bounds are those of the larger covariances.
+        Added to the variances of the kernel's columns; by default a thousandth of their mean.
     scale : bool, default=True
         Measure features in their pooled within-class standard deviation before the kernel.
 
@@ -327,16 +310,12 @@ class KernelMPM(KernelClassifier):
     support_ : ndarray of int
         Rows of the training data with a weight that is not zero.
     support_vectors_ : ndarray of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-    intercept_ : ndarray of shape (1,)
-    largest_delta_, delta_ : float
-        The bound, of the moments with the ridge.
-    worst_case_accuracy_ : ndarray of shape (2,)
-    objective_ : float
+    dual_coef_, intercept_ : ndarray of shape (1, n_support) and (1,)
+    largest_delta_, delta_, worst_case_accuracy_, objective_
+        As in `MPM`, of the moments with the ridge.
     gamma_, ridge_ : float
         As used.
-    scale_ : ndarray of shape (n_features,)
-    classes_, n_features_in_, feature_names_in_, result_
+    scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Notes
     -----
@@ -356,6 +335,9 @@ class KernelMPM(KernelClassifier):
         self.gamma = gamma
         self.ridge = ridge
         self.scale = scale
+
+    # attributes of the machine in the kernel's columns that are this one's too
+    _shared = "intercept_ largest_delta_ delta_ worst_case_accuracy_ objective_ result_"
 
     def _linear_estimator(self, ridge):
         return MPM(ridge=ridge, scale=False)
@@ -379,13 +361,8 @@ class KernelMPM(KernelClassifier):
         self.support_ = samples.row[points[chosen]]
         self.support_vectors_ = samples.X[points[chosen]]
         self.dual_coef_ = machine.coef_[:, chosen]
-        for name in self._shared_attributes():
+        for name in self._shared.split():
             setattr(self, name, getattr(machine, name))
-
-    def _shared_attributes(self):
-        """Attributes of the machine in the kernel's columns that are this one's too."""
-        names = "intercept_ largest_delta_ delta_ worst_case_accuracy_ objective_ result_"
-        return names.split()
 
 
 class KernelL0MPM(KernelMPM):
@@ -403,8 +380,7 @@ class KernelL0MPM(KernelMPM):
     ridge : float, optional
         As in `KernelMPM`.
     scale : bool, default=True
-        As in `KernelMPM`. The surrogate measures the weights of the kernel's columns as they are,
-        whatever their scale.
+        As in `KernelMPM`. The surrogate measures weights of the kernel's columns as they are.
     retain : float, default=0.9
         As in `L0MPM`.
     delta : float, optional
@@ -431,10 +407,8 @@ class KernelL0MPM(KernelMPM):
     support_ : ndarray of int
         Rows of the training data that are selected.
     support_vectors_ : ndarray of shape (n_support, n_features)
-    dual_coef_ : ndarray of shape (1, n_support)
-    intercept_ : ndarray of shape (1,)
-    n_iter_ : int
-    largest_delta_, delta_, worst_case_accuracy_, objective_
+    dual_coef_, intercept_ : ndarray of shape (1, n_support) and (1,)
+    largest_delta_, delta_, worst_case_accuracy_, objective_, n_iter_
         As in `L0MPM`, of the moments with the ridge.
     gamma_, ridge_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
@@ -451,6 +425,8 @@ class KernelL0MPM(KernelMPM):
     >>> len(machine.support_), machine.score(X, y)
     (5, 0.94)
     """
+
+    _shared = f"{KernelMPM._shared} n_iter_"
 
     def __init__(
         self,
@@ -483,24 +459,10 @@ class KernelL0MPM(KernelMPM):
         self.max_iter = max_iter
 
     def _linear_estimator(self, ridge):
-        return L0MPM(
-            retain=self.retain,
-            delta=self.delta,
-            alpha=self.alpha,
-            surrogate=self.surrogate,
-            majorizer=self.majorizer,
-            normalization=self.normalization,
-            prune=self.prune,
-            refit=self.refit,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            ridge=ridge,
-            scale=False,
-        )
+        given = self.get_params(deep=False)
+        del given["kernel"], given["gamma"]
+        return L0MPM(**given | {"ridge": ridge, "scale": False})
 
     def _check_parameters(self):
         super()._check_parameters()
         self._linear_estimator(0.0)._check_parameters()
-
-    def _shared_attributes(self):
-        return [*super()._shared_attributes(), "n_iter_"]

@@ -12,9 +12,11 @@ from fsnotes.core.bounded import (
     add_largest_until,
     nonnegligible,
     result_of,
+    shortest,
+    solve_from,
     split_with_spare_halved,
 )
-from fsnotes.core.bounds import LEAST_SPLIT, MOST_LOGIT, Frontier, delta, kappa, minimax
+from fsnotes.core.bounds import MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import (
     MomentClassifier,
@@ -31,7 +33,7 @@ from fsnotes.errors import (
     TrivialBoundWarning,
     warn,
 )
-from fsnotes.solvers.cone import ConeProblem, Solution
+from fsnotes.solvers.cone import ConeProblem
 
 __all__ = ["FSMEMPM", "MEMPM", "BoundTrace", "ParetoFrontier", "frontier"]
 
@@ -47,25 +49,15 @@ ROUNDED_UP = 1 + 1e-15
 RESOLUTION = 0.01
 # A margin is enough for what the classes need of it up to this part of the smaller need.
 SAME_MARGIN = 1e-9
-CRITERIA = {
-    "bound": lambda bound, n_selected: bound,
-    "ratio": lambda bound, n_selected: bound / n_selected,
-    "log": lambda bound, n_selected: bound * np.log(n_selected) / n_selected,
-}
+CRITERIA = ("bound", "ratio", "log")
 
 
 def best_mixture(core, theta):
     """Find where ``theta alpha + (1 - theta) beta`` is largest on a frontier, by branch and bound.
 
     On an interval of mixtures both kappas lie between those of its ends, and their curve is convex
-    and thus below its chord; either gives an upper bound.
-
-    Returns
-    -------
-    mixture, value : float
-    gap : float
-        Between the value and an upper bound on all values.
-    evaluations : int
+    and thus below its chord; either gives an upper bound. Returned are the mixture, the value, its
+    distance from an upper bound on all values, and the number of points.
     """
     if core.separating is not None:
         return 0.5, 1.0, 0.0, 0
@@ -108,13 +100,11 @@ def best_mixture(core, theta):
         mixture = _stationary(core, theta, best[0])
         value = max(value, float(delta(core.kappas(mixture)) @ class_weight))
     # at an end, a class that does not vary is as good as certain
-    (least1, _), (_, least2) = core.kappas([0, 1])
-    if least1 > 0 and theta * delta(least1) + 1 - theta > value:
-        mixture = 0.0
-        value = theta * float(delta(least1)) + 1 - theta
-    if least2 > 0 and theta + (1 - theta) * delta(least2) > value:
-        mixture = 1.0
-        value = theta + (1 - theta) * float(delta(least2))
+    least = core.kappas([0, 1]).diagonal()
+    at_ends = class_weight * delta(least) + 1 - class_weight
+    for end in np.flatnonzero((least > 0) & (at_ends > value)):
+        mixture = float(end)
+        value = float(at_ends[end])
     return mixture, value, max(float(closed), CERTIFIED), evaluations
 
 
@@ -127,15 +117,16 @@ def _stationary(core, theta, logit):
         rise = theta * first / (1 + first**2) ** 2 * mixture * second
         return rise - (1 - theta) * second / (1 + second**2) ** 2 * (1 - mixture) * first
 
-    near = 1e-4
-    low, high = slope(logit - near), slope(logit + near)
-    if low > 0 > high:
-        logit = brentq(slope, logit - near, logit + near, xtol=1e-14)
+    low, high = logit - 1e-4, logit + 1e-4
+    if slope(low) > 0 > slope(high):
+        logit = brentq(slope, low, high, xtol=1e-14)
     return float(special.expit(logit))
 
 
 def frontier(moments, *, ridge=0.0, scale=True):
     """The pairs of accuracies that a linear machine can promise to both classes.
+
+    One eigendecomposition, O(n^3), or O(N^2 n) for fewer rows than features; then O(n) a point.
 
     Parameters
     ----------
@@ -147,10 +138,6 @@ def frontier(moments, *, ridge=0.0, scale=True):
     Returns
     -------
     ParetoFrontier
-
-    Notes
-    -----
-    One eigendecomposition, O(n^3), or O(N^2 n) for fewer rows than features; then O(n) a point.
 
     Examples
     --------
@@ -203,16 +190,7 @@ class ParetoFrontier:
     def machine(self, mixture):
         """Coefficients and intercept of the machine that promises ``accuracies(mixture)``.
 
-        Parameters
-        ----------
-        mixture : float
-            From 0 to 1.
-
-        Returns
-        -------
-        coef : ndarray of shape (n_features,)
-            Of such a length that the scores of the class means are 1 apart.
-        intercept : float
+        The scores of the class means are 1 apart.
         """
         check_real("mixture", mixture, 0, most=1)
         found = self._core.point(mixture)
@@ -221,16 +199,9 @@ class ParetoFrontier:
         return coef, float(found.margin_split[0] - coef @ self._mean)
 
     def points(self, n_points=200):
-        """Points of the whole curve, about evenly spaced, between the ends of its end segments.
+        """Alphas, betas and mixtures of the whole curve, to the ends of its end segments.
 
-        Parameters
-        ----------
-        n_points : int, default=200
-            On the curved part.
-
-        Returns
-        -------
-        alphas, betas, mixtures : ndarray
+        The `n_points` of the curved part are about evenly spaced.
         """
         check_count("n_points", n_points)
         if self._core.separating is not None:
@@ -259,10 +230,9 @@ class ParetoFrontier:
         check_within("alpha", alpha, 0, 1)
         # the largest alpha itself is in reach, whatever rounding makes of its kappa
         most = self._core.kappas(1)[0]
-        kappas = kappa(alpha)
         in_reach = np.less_equal(alpha, delta(most) * ROUNDED_UP)
-        found = self.kappa2_max(np.where(in_reach, np.minimum(kappas, most), kappas))
-        return np.where(found < 0, np.nan, delta(np.maximum(found, 0)))[()]
+        found = self.kappa2_max(np.where(in_reach, np.minimum(kappa(alpha), most), kappa(alpha)))
+        return np.where(found < 0, np.nan, delta(found))[()]
 
     def is_feasible(self, alpha, beta):
         """Whether a linear machine can promise `alpha` to class 1 and `beta` to class 2."""
@@ -290,17 +260,16 @@ class MEMPM(MomentClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    worst_case_accuracy_ : ndarray of shape (2,)
-        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        In the caller's units.
     largest_delta_ : float
         The largest bound that both classes could share, that of `~fsnotes.chebyshev.MPM`.
+    worst_case_accuracy_ : ndarray of shape (2,)
+        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
         ``theta alpha + (1 - theta) beta``.
-    mixture_ : float
-        The place on the frontier.
-    frontier_ : ParetoFrontier
+    mixture_, frontier_
+        The place on the frontier, and the frontier, a `ParetoFrontier`.
     scale_ : ndarray of shape (n_features,)
         Units of the features.
     classes_, n_features_in_, feature_names_in_, result_
@@ -382,8 +351,8 @@ class FSMEMPM(MomentClassifier):
         What is maximised: that mean of the bounds; the mean over the number of features; the same
         times the logarithm of the number, by which a single feature counts as nothing; or
         ``criterion(alpha, beta, n_selected)``. Usually ``"ratio"`` selects a single feature and
-        ``"bound"`` nearly all. Ties go to fewer features, then to the larger of
-        the smaller bounds, then to the larger alpha.
+        ``"bound"`` nearly all. Ties go to fewer features, then to the larger of the smaller
+        bounds, then to the larger alpha.
     grid : int, default=10
         Bounds are multiples of ``1 / grid``.
     equal_bounds : bool, default=False
@@ -394,35 +363,30 @@ class FSMEMPM(MomentClassifier):
     bounds : pair of float, optional
         The pair itself, in the order of ``classes_``; then nothing is searched.
     refit : bool, default=True
-        Return the machine of the selected features with the largest beta for the alpha chosen
-        (with ``equal_bounds`` the minimax probability machine); otherwise the solution of the
-        problem itself.
+        Return the machine of the features selected with the largest beta for the alpha chosen,
+        with ``equal_bounds`` the minimax probability machine, not the solution itself.
     ridge : float, default=0.0
         Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation.
+        Measure features in their pooled within-class standard deviation.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Exactly zero where not selected.
-    intercept_ : ndarray of shape (1,)
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        In the caller's units, exactly zero where not selected.
+    largest_delta_ : float
+        The largest bound that both classes could share, with all features.
     bounds_ : ndarray of shape (2,)
         The pair chosen, in the order of ``classes_``: beta, alpha.
     worst_case_accuracy_ : ndarray of shape (2,)
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
-    largest_delta_ : float
-        The largest bound that both classes could share, with all features.
     objective_ : float
         The criterion.
-    trace_ : BoundTrace
-        Every pair that was solved.
-    frontier_ : ParetoFrontier
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
+    trace_, frontier_
+        Every pair that was solved, a `BoundTrace`, and the `ParetoFrontier` of all features.
     scale_ : ndarray of shape (n_features,)
         Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
 
     Raises
     ------
@@ -487,27 +451,25 @@ class FSMEMPM(MomentClassifier):
         check_bool("equal_bounds", self.equal_bounds)
         check_bool("refit", self.refit)
         check_one_of("search", self.search, ("grid", "bisection"))
-        if self.bounds is not None:
-            ordered = isinstance(self.bounds, Sequence | np.ndarray)
-            if not ordered or isinstance(self.bounds, str) or len(self.bounds) != 2:
-                raise ValueError(
-                    f"bounds={self.bounds!r}; pass a pair of numbers, in the order of classes_"
-                )
-            for bound in self.bounds:
-                check_real("bounds", bound, 0, most=1)
-            if max(self.bounds) == 1:
-                raise ValueError(f"bounds={self.bounds!r}; a bound of 1 cannot be promised")
-            if self.equal_bounds and self.bounds[0] != self.bounds[1]:
-                raise ValueError(f"bounds={self.bounds!r} differ; pass equal_bounds=False")
+        bounds = self.bounds
+        if bounds is None:
+            return
+        is_ordered = isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str)
+        if not is_ordered or len(bounds) != 2:
+            raise ValueError(f"bounds={bounds!r}; pass a pair of numbers, in the order of classes_")
+        for bound in bounds:
+            check_real("bounds", bound, 0, most=1)
+        if max(bounds) == 1:
+            raise ValueError(f"bounds={bounds!r}; a bound of 1 cannot be promised")
+        if self.equal_bounds and bounds[0] != bounds[1]:
+            raise ValueError(f"bounds={bounds!r} differ; pass equal_bounds=False")
 
     def _solve(self, problem):
         search = _Search(problem)
         self.frontier_ = search.frontier
         self.largest_delta_ = largest_bound(search.core.balanced().kappa)
         if self.bounds is not None:
-            beta, alpha = (float(bound) for bound in self.bounds)
-            search.check(alpha, beta)
-            search.solve(alpha, beta)
+            search.solve_given(*map(float, self.bounds))
         elif self.search == "grid":
             search.over_grid(int(self.grid), self.equal_bounds)
         else:
@@ -555,18 +517,20 @@ class BoundTrace:
         check_real("theta", theta, 0, most=1)
         check_criterion(criterion)
         if callable(criterion):
-            pairs = zip(
-                self.alphas.tolist(), self.betas.tolist(), self.n_selected.tolist(), strict=True
-            )
-            found = [criterion(*pair) for pair in pairs]
-            wrong = [v for v in found if not isinstance(v, numbers.Real) or not np.isfinite(v)]
-            if wrong:
-                raise ValueError(
-                    f"the criterion returned {wrong[0]!r}; return a finite number for any "
-                    "(alpha, beta, n_selected)"
-                )
+            columns = (self.alphas.tolist(), self.betas.tolist(), self.n_selected.tolist())
+            found = [criterion(*row) for row in zip(*columns, strict=True)]
+            for value in found:
+                if not isinstance(value, numbers.Real) or not np.isfinite(value):
+                    raise ValueError(
+                        f"the criterion returned {value!r}; return a finite number for any "
+                        "(alpha, beta, n_selected)"
+                    )
             return np.array(found, dtype=float)
-        return CRITERIA[criterion](theta * self.alphas + (1 - theta) * self.betas, self.n_selected)
+        mean = theta * self.alphas + (1 - theta) * self.betas
+        if criterion == "bound":
+            return mean
+        ratio = mean / self.n_selected
+        return ratio if criterion == "ratio" else ratio * np.log(self.n_selected)
 
     def best(self, theta=0.5, criterion="ratio"):
         """The row where the criterion is largest; ties are resolved as in `FSMEMPM`."""
@@ -614,48 +578,24 @@ class _Search:
             self.infeasible += 1
             return False
         kappas = kappa(np.array([alpha, beta]))
-        if self.is_on_frontier(kappas, largest):
-            # one machine is left, at its shortest length
-            weights = point.weights / max(point.margin_split.min(), LEAST_SPLIT)
-            self.solutions[alpha, beta] = Solution(weights, self.given.costs @ abs(weights))
-            return True
-        solution = self.nearest(kappas)
-        if solution is None or not solution.holds_at(kappas):
-            try:
-                solution = self.problem.solve(
-                    kappas, self.given.costs, feasible=point.weights, start=solution
-                )
-            except SubproblemError as error:
-                self.unsolved.append(((alpha, beta), error))
-                return True
-        self.solutions[alpha, beta] = solution
-        return True
-
-    def extreme(self, alpha):
-        """The largest beta beside an alpha, nan if there is none, and the point that has it."""
-        if alpha not in self.extremes:
-            point = self.core.point(self.core.mixture_at(kappa(alpha)))
-            self.extremes[alpha] = self.frontier.beta_max(alpha), point
-        return self.extremes[alpha]
-
-    def is_on_frontier(self, kappas, largest):
         most1, least2 = self.core.kappas(1)
         at_the_end = least2 == 0 and kappas[0] >= most1 * KAPPA_REACHED
-        return at_the_end or kappas[1] >= kappa(largest) * KAPPA_REACHED
+        if at_the_end or kappas[1] >= kappa(largest) * KAPPA_REACHED:  # one machine is left
+            self.solutions[alpha, beta] = shortest(point, self.given.costs, "margin")
+            return True
+        try:
+            self.solutions[alpha, beta] = solve_from(
+                self.nearest(kappas), self.problem, kappas, self.given.costs, point
+            )
+        except SubproblemError as error:
+            self.unsolved.append(((alpha, beta), error))
+        return True
 
-    def nearest(self, kappas):
-        """The solution of the pair nearest in kappas that Newton's method can start from."""
-        pairs = [pair for pair, found in self.solutions.items() if found.point is not None]
-        if not pairs:
-            return None
-        distances = abs(kappa(np.array(pairs)) - kappas).sum(axis=1)
-        return self.solutions[pairs[distances.argmin()]]
-
-    def check(self, alpha, beta):
-        """Raise unless a machine keeps both bounds."""
-        largest, _ = self.extreme(alpha)
-        if beta <= largest * ROUNDED_UP:
+    def solve_given(self, beta, alpha):
+        """Solve for this pair of bounds; raise unless it is feasible."""
+        if self.solve(alpha, beta):
             return
+        largest, _ = self.extreme(alpha)
         other, one = self.given.moments.classes_.tolist()
         if np.isnan(largest):
             largest = float(self.frontier.accuracies(1)[0])
@@ -671,6 +611,21 @@ class _Search:
             float(largest),
         )
 
+    def extreme(self, alpha):
+        """The largest beta beside an alpha, nan if there is none, and the point that has it."""
+        if alpha not in self.extremes:
+            point = self.core.point(self.core.mixture_at(kappa(alpha)))
+            self.extremes[alpha] = self.frontier.beta_max(alpha), point
+        return self.extremes[alpha]
+
+    def nearest(self, kappas):
+        """The solution of the pair nearest in kappas that Newton's method can start from."""
+        pairs = [pair for pair, found in self.solutions.items() if found.point is not None]
+        if not pairs:
+            return None
+        distances = abs(kappa(np.array(pairs)) - kappas).sum(axis=1)
+        return self.solutions[pairs[distances.argmin()]]
+
     def trace(self):
         """The `BoundTrace` of what was solved; what was not is left out, with a warning."""
         if self.unsolved:
@@ -683,11 +638,10 @@ class _Search:
                 SelectionWarning,
             )
         alphas, betas = np.array(list(self.solutions)).T
-        solutions = self.solutions.values()
         supports = np.zeros((len(alphas), self.given.moments.n_features_in_), dtype=bool)
-        for row, solution in zip(supports, solutions, strict=True):
+        for row, solution in zip(supports, self.solutions.values(), strict=True):
             row[self.given.used[nonnegligible(solution.weights)]] = True
-        norms = np.array([solution.objective for solution in solutions])
+        norms = np.array([solution.objective for solution in self.solutions.values()])
         return BoundTrace(alphas, betas, norms, supports)
 
     def result(self, value):
@@ -729,25 +683,21 @@ class _Search:
 def check_within(name, values, least, most):
     """Raise unless all values are numbers in range."""
     found = np.asarray(values)
+    message = f"{name}={values!r}; pass numbers from {least:g} to {most:g}"
     if found.dtype.kind not in "iuf":
-        raise TypeError(f"{name}={values!r}; pass numbers from {least:g} to {most:g}")
+        raise TypeError(message)
     if not ((found >= least) & (found <= most)).all():
-        raise ValueError(f"{name}={values!r}; pass numbers from {least:g} to {most:g}")
+        raise ValueError(message)
 
 
 def check_criterion(criterion):
     """Raise unless `criterion` is a name or a function."""
-    if not (callable(criterion) or (isinstance(criterion, str) and criterion in CRITERIA)):
-        allowed = ", ".join(f'"{name}"' for name in CRITERIA)
-        raise ValueError(
-            f"criterion={criterion!r}; pass {allowed} or a function of alpha, beta and the "
-            "number of features"
-        )
+    wanted = "a function of alpha, beta and the number of features"
     if callable(criterion):
         try:
             criterion(0.5, 0.5, 1)
         except TypeError as error:
-            raise TypeError(
-                f"criterion(0.5, 0.5, 1) fails: {error}; pass a function of alpha, beta and the "
-                "number of features"
-            ) from error
+            raise TypeError(f"criterion(0.5, 0.5, 1) fails: {error}; pass {wanted}") from error
+    elif not isinstance(criterion, str) or criterion not in CRITERIA:
+        allowed = ", ".join(f'"{name}"' for name in CRITERIA)
+        raise ValueError(f"criterion={criterion!r}; pass {allowed} or {wanted}")

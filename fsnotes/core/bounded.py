@@ -4,6 +4,8 @@ The problem of least weighted l1 norm is solved first. Features are selected fro
 from those to which further steps lead, and the machine is fitted anew on the features selected.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from fsnotes.core.bounds import LEAST_SPLIT, delta, kappa, minimax
@@ -33,44 +35,27 @@ class NormPath:
         self.largest = minimax(pair)
         self.problem = ConeProblem(pair, normalization)
         self.last = None
-        self.refits = {}
 
     def solve(self, bound):
         """The `Solution` of smallest norm at a feasible bound."""
         if self.is_largest(bound):
-            return self.shortest()
+            return shortest(self.largest, self.costs, self.problem.normalization)
         kappas = (kappa(bound), kappa(bound))
-        if self.last is None or not self.last.holds_at(kappas):
-            self.last = self.problem.solve(
-                kappas, self.costs, feasible=self.largest.weights, start=self.last
-            )
+        self.last = solve_from(self.last, self.problem, kappas, self.costs, self.largest)
         return self.last
 
     def is_largest(self, bound):
         """Whether the bound is the largest, which the minimax machine alone reaches."""
         return kappa(bound) >= self.largest.kappa * KAPPA_REACHED
 
-    def shortest(self):
-        """The minimax machine at its shortest length."""
-        weights = self.largest.weights
-        if self.problem.normalization == "margin":
-            split = self.largest.deviations * self.largest.kappa
-            weights = weights / max(split.min(), LEAST_SPLIT)
-        return Solution(weights, self.costs @ abs(weights))
-
     def solve_for(self, n_features):
-        """The smallest bound found on the way up at which so many are selected, or the last.
-
-        Returns
-        -------
-        bound : float
-        solution : Solution
-        """
+        """The smallest bound found at which so many are selected, or the last, and its solution."""
         largest = float(delta(self.largest.kappa))
+        bounds = largest * (np.arange(1, STEPS_TO_N_FEATURES + 1) / STEPS_TO_N_FEATURES)
+        if largest == 1:
+            bounds[-1] = NEARLY_ALL
         below = 0.0
-        for step in range(1, STEPS_TO_N_FEATURES + 1):
-            part = step / STEPS_TO_N_FEATURES
-            above = largest * (part if largest < 1 else min(part, NEARLY_ALL))
+        for above in bounds:
             solution = self.solve(above)
             if len(nonnegligible(solution.weights)) >= n_features:
                 break
@@ -86,13 +71,6 @@ class NormPath:
             else:
                 below = middle
         return above, solution
-
-    def refit(self, features):
-        """The minimax probability machine of the features; the last one is kept."""
-        key = tuple(features)
-        if key not in self.refits:
-            self.refits = {key: minimax(self.pair, features)}
-        return self.refits[key]
 
 
 class BoundedClassifier(MomentClassifier):
@@ -116,21 +94,15 @@ class BoundedClassifier(MomentClassifier):
         check_count("n_features", self.n_features, optional=True)
 
     def _solve(self, problem):
-        pair = problem.pair
-        path = NormPath(pair, problem.costs, self.normalization)
+        path = NormPath(problem.pair, problem.costs, self.normalization)
         self.largest_delta_ = largest_bound(path.largest.kappa)
         if self.n_features is None:
             bound = feasible_bound(self.largest_delta_, self.retain, self.delta)
             solution = path.solve(bound)
         else:
-            bound, solution = path.solve_for(int(self.n_features))
+            bound, solution = path.solve_for(self.n_features)
         solution, result = self._descend(path, bound, solution)
-        weights, split = self._select_and_refit(path, bound, solution, self.n_features)
-        if self.n_features is None:
-            self.delta_ = bound
-        else:
-            deviations = pair.deviations(np.arange(len(weights)), weights)
-            self.delta_ = bound_reached(pair.mean_diff @ weights, deviations)
+        weights, split, self.delta_ = self._select_and_refit(path, bound, solution, self.n_features)
         return weights, split, solution.objective, result
 
     def _descend(self, path, bound, solution):
@@ -138,42 +110,57 @@ class BoundedClassifier(MomentClassifier):
         return solution, result_of(solution)
 
     def _select_and_refit(self, path, bound, solution, n_features):
-        """Weights after selection, pruning and refit, and class 1's part of the margin."""
+        """Weights after selection, pruning and refit, class 1's part of the margin, and the bound.
+
+        The bound is that asked for or, with `n_features`, that which the weights reach.
+        """
         pair = path.pair
-        need = kappa(bound)
         chosen = nonnegligible(solution.weights)
+        least = 0.0
         if n_features is None:
-            least = need * KAPPA_REACHED
+            least = kappa(bound) * KAPPA_REACHED
             chosen = add_largest_until(
-                lambda features: path.refit(features).kappa >= least, solution.weights, chosen
+                lambda features: minimax(pair, features).kappa >= least, solution.weights, chosen
             )
-        else:
-            least = 0.0
-            if len(chosen) < n_features:
-                warn(
-                    f"n_features={n_features}, but only {len(chosen)} are selected; these are "
-                    "returned",
-                    SelectionWarning,
-                )
-            elif not self.prune:
-                order = np.argsort(-abs(solution.weights[chosen]))
-                chosen = np.sort(chosen[order[: int(n_features)]])
+        elif len(chosen) < n_features:
+            warn(
+                f"n_features={n_features}, but only {len(chosen)} are selected; these are returned",
+                SelectionWarning,
+            )
+        elif not self.prune:
+            order = np.argsort(-abs(solution.weights[chosen]))
+            chosen = np.sort(chosen[order[: int(n_features)]])
         weights = np.zeros(len(pair.mean_diff))
         if self.refit:
             if self.prune:
                 chosen, point = self._prune(pair, chosen, least, int(n_features or 1))
             else:
-                point = path.refit(chosen)
+                point = minimax(pair, chosen)
             weights[chosen] = point.weights
-            return weights, point.margin_split[0]
+            reached = bound if n_features is None else float(delta(point.kappa))
+            return weights, point.margin_split[0], reached
         weights[chosen] = solution.weights[chosen]
-        deviations = pair.deviations(chosen, weights[chosen])
         if n_features is not None:
-            return weights, balanced_split(deviations)
-        needs = need * deviations
+            return weights, *balance(pair, weights)
+        needs = kappa(bound) * pair.deviations(chosen, weights[chosen])
         if self.normalization == "margin":
             needs = np.maximum(needs, 1)
-        return weights, split_with_spare_halved(needs, pair.mean_diff @ weights)
+        return weights, split_with_spare_halved(needs, pair.mean_diff @ weights), bound
+
+
+def solve_from(start, problem, kappas, costs, point):
+    """The `Solution` of least norm, which may be the start itself; the point is a feasible one."""
+    if start is not None and start.holds_at(kappas):
+        return start
+    return problem.solve(kappas, costs, feasible=point.weights, start=start)
+
+
+def shortest(point, costs, normalization):
+    """The `Solution` that is a point of the frontier at its shortest length."""
+    weights = point.weights
+    if normalization == "margin":
+        weights = weights / max(point.margin_split.min(), LEAST_SPLIT)
+    return Solution(weights, costs @ abs(weights))
 
 
 def nonnegligible(weights):
@@ -183,8 +170,6 @@ def nonnegligible(weights):
 
 def add_largest_until(is_enough, weights, chosen):
     """The chosen features, with others of nonzero weight, largest first, until they are enough."""
-    if len(chosen) == np.count_nonzero(weights):
-        return chosen
     others = np.setdiff1d(np.flatnonzero(weights), chosen)
     for feature in others[np.argsort(-abs(weights[others]))]:
         if is_enough(chosen):
@@ -193,17 +178,14 @@ def add_largest_until(is_enough, weights, chosen):
     return chosen
 
 
-def bound_reached(margin, deviations):
-    """The bound that a boundary gives to both classes where it divides the margin evenly."""
-    with np.errstate(divide="ignore"):
-        return float(delta(margin / deviations.sum()))
-
-
-def balanced_split(deviations):
-    """Class 1's part of a margin that gives both classes the same bound."""
+def balance(pair, weights):
+    """Class 1's part of a margin that gives both classes the same bound, and this bound."""
+    deviations = pair.deviations(np.arange(len(weights)), weights)
     total = deviations.sum()
     part = deviations[0] / total if total > 0 else 0.5
-    return np.clip(part, LEAST_SPLIT, 1 - LEAST_SPLIT)
+    with np.errstate(divide="ignore"):
+        bound = float(delta(pair.mean_diff @ weights / total))
+    return np.clip(part, LEAST_SPLIT, 1 - LEAST_SPLIT), bound
 
 
 def split_with_spare_halved(needs, margin):
@@ -214,13 +196,12 @@ def split_with_spare_halved(needs, margin):
 
 def result_of(*solutions):
     """Result of the last of several cone programs, with the proof and the counts of all."""
-    counts = {}
+    counts = Counter()
     for solution in solutions:
-        for kind, count in solution.counts.items():
-            counts[kind] = counts.get(kind, 0) + count
+        counts.update(solution.counts)
     return Result.solved(
         solutions[-1].objective,
         duality_gap=max(float(solution.duality_gap) for solution in solutions),
         violation=max(float(solution.violation) for solution in solutions),
-        counts=counts,
+        counts=dict(counts),
     )

@@ -1,7 +1,6 @@
 """The bound of Chebyshev and Cantelli: the accuracy that means and covariances guarantee."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy import linalg, special
@@ -28,15 +27,7 @@ MOST_LOGIT = 36.0
 def kappa(delta):
     """Standard deviations between a mean and the boundary for which accuracy `delta` is certain.
 
-    Parameters
-    ----------
-    delta : float or array-like
-        In [0, 1].
-
-    Returns
-    -------
-    float or ndarray
-        ``sqrt(delta / (1 - delta))``; infinity at 1.
+    It is ``sqrt(delta / (1 - delta))``, and infinity at 1.
 
     Examples
     --------
@@ -58,52 +49,29 @@ def delta(kappa):
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """Weights with a margin of one between the class means, and the bounds that they reach.
+    """Weights with a margin of one between the class means, and the bounds that they reach."""
 
-    Attributes
-    ----------
-    weights : ndarray
-        With ``mean_diff @ weights == 1``.
-    deviations : ndarray of shape (2,)
-        Standard deviations of both classes along the weights.
-    kappa : float
-        ``1 / deviations.sum()``: standard deviations between each mean and the boundary.
-    margin_split : ndarray of shape (2,)
-        How the boundary divides the margin between the classes.
-    mixture : float
-        The place on the frontier, see `Frontier`.
-    """
-
-    weights: np.ndarray
-    deviations: np.ndarray
-    kappa: float
-    margin_split: np.ndarray
-    mixture: float
+    weights: np.ndarray  # with ``mean_diff @ weights == 1``
+    deviations: np.ndarray  # standard deviations of both classes along the weights
+    kappa: float  # ``1 / deviations.sum()``, the deviations between each mean and the boundary
+    margin_split: np.ndarray  # how the boundary divides the margin between the classes
+    mixture: float  # the place on the `Frontier`
 
 
 class Frontier:
     """Weights for which no others guarantee more to one class and no less to the other.
 
     They are ``w(m) = (m S1 + (1 - m) S2)^-1 d`` with ``kappa1 = m s1`` and ``kappa2 = (1 - m) s2``,
-    for mixtures m from 0 to 1. One eigendecomposition is computed; then a point costs O(n). Along
-    a direction in which neither class varies, `separating`, both bounds are 1.
+    for mixtures m from 0 to 1. One eigendecomposition is computed; then a point costs O(n). With
+    `separating` weights, along which the means differ and neither class varies, both bounds are 1.
 
     O(n^3) time and O(n^2) memory, or O(N^2 n) and O(N n) if there are fewer rows N than features.
-
-    Parameters
-    ----------
-    pair : MomentPair
-
-    Attributes
-    ----------
-    separating : ndarray or None
-        Weights along which the means differ and neither class varies, where there are such.
     """
 
     def __init__(self, pair):
         decompose = _decompose_factors if pair.is_wide else _decompose_matrices
         # variance of class 1 in each direction, where the sum of both variances is 1
-        first, self._mean_diff, self._expand, null = decompose(pair)
+        first, self._mean_diff, self._basis, self._rows, null = decompose(pair)
         edge = 10 * len(first) * np.finfo(float).eps
         self._first = np.where(first < edge, 0, np.where(first > 1 - edge, 1, first))
         self._second = 1 - self._first
@@ -124,8 +92,7 @@ class Frontier:
         near = np.flatnonzero((self._first < NEAR_EDGE) | (self._second < NEAR_EDGE))
         if len(near) == 0:
             return
-        units = np.eye(len(self._first))[near]
-        vectors = np.stack([self._expand(unit) for unit in units])
+        vectors = self._basis.T[near]
         for index, variances in enumerate((self._first, self._second)):
             block = pair.block(index)
             found = (vectors @ block * vectors).sum(axis=1)
@@ -134,6 +101,11 @@ class Frontier:
             own = variances[near] < NEAR_EDGE
             # directions themselves are exact to about 1e-13, of which this is the square and more
             variances[near[own]] = np.where(found > np.maximum(noise, 1e-20), found, 0)[own]
+
+    def _expand(self, coordinates):
+        """Weights of the features from coordinates along the directions."""
+        weights = self._basis @ coordinates
+        return weights if self._rows is None else weights @ self._rows
 
     def kappas(self, mixture):
         """The pair (kappa1, kappa2) at a `mixture` from 0 to 1, or at several, one row each."""
@@ -173,12 +145,12 @@ class Frontier:
         if kappa1 <= least or kappa1 >= most:
             return float(kappa1 >= most)
 
-        def excess(logit):
-            return self.kappas(special.expit(logit))[0] - kappa1
+        def kappa1_at(logit):
+            return self.kappas(special.expit(logit))[0]
 
-        if excess(-MOST_LOGIT) >= 0 or excess(MOST_LOGIT) <= 0:
-            return float(special.expit(MOST_LOGIT * np.sign(kappa1 - (least + most) / 2)))
-        return float(special.expit(brentq(excess, -MOST_LOGIT, MOST_LOGIT, xtol=1e-13)))
+        goal = np.clip(kappa1, kappa1_at(-MOST_LOGIT), kappa1_at(MOST_LOGIT))
+        found = brentq(lambda x: kappa1_at(x) - goal, -MOST_LOGIT, MOST_LOGIT, xtol=1e-13)
+        return float(special.expit(found))
 
     def kappa2_max(self, kappa1):
         """The largest kappa2 beside a `kappa1`; -inf if `kappa1` itself is out of reach.
@@ -212,8 +184,6 @@ class Frontier:
         elif unbalance(high) <= 0:
             mixture = high
         else:
-            if unbalance(0.25) < 0 < unbalance(0.75):  # the common case, in fewer steps
-                low, high = 0.25, 0.75
             mixture = brentq(unbalance, low, high, xtol=1e-12, rtol=1e-12)
         point = self.point(mixture)
         split = np.clip(point.deviations * point.kappa, LEAST_SPLIT, 1 - LEAST_SPLIT)
@@ -224,25 +194,25 @@ def _decompose_matrices(pair):
     """Directions that are uncorrelated in both classes, from matrices of features by features.
 
     Returns the variances of class 1 along them, where those of both classes add up to 1, the
-    coordinates of the difference of means, a function from coordinates to weights, and weights
-    along which the means differ and neither class varies, or None.
+    coordinates of the difference of means, the directions, one a column, None, and weights along
+    which the means differ and neither class varies, or None.
     """
     first, second = pair.block(0), pair.block(1)
     total = first + second
     unit = np.sqrt(np.diag(total))
     unit = np.where(unit > 0, unit, 1)
     total = total / unit / unit[:, None]
-    mean_diff = pair.mean_diff / unit
     null = None
     try:
         triangle = np.linalg.cholesky(total)
     except np.linalg.LinAlgError:
-        triangle = None
-    if triangle is not None and np.diag(triangle).min() > SURELY_REGULAR:
+        triangle = np.zeros((1, 1))
+    if np.diag(triangle).min() > SURELY_REGULAR:
         # this takes a third of the time of the eigenvectors, which only near singularity are needed
         inverse, _ = linalg.lapack.dtrtri(triangle, lower=1)
         basis = inverse.T / unit[:, None]
     else:
+        mean_diff = pair.mean_diff / unit
         values, vectors = np.linalg.eigh(total)
         kept = values > _rounding(values)
         values, vectors = values[kept], vectors[:, kept]
@@ -250,20 +220,22 @@ def _decompose_matrices(pair):
         # within the rounding of the directions left out, the difference of means is unknown
         if null is not None and np.linalg.norm(null) <= 1e3 * np.sqrt(_rounding(values)):
             null = None
+        null = None if null is None else null / unit
         basis = vectors / np.sqrt(values) / unit[:, None]
     first, turn = np.linalg.eigh(basis.T @ first @ basis)
     basis = basis @ turn
-    null = None if null is None else null / unit
-    return first, basis.T @ pair.mean_diff, partial(np.matmul, basis), null
+    return first, basis.T @ pair.mean_diff, basis, None, null
 
 
 def _decompose_factors(pair):
-    """Return what `_decompose_matrices` does, from factors of fewer rows than features."""
-    ridged = bool(pair.ridge.any())
+    """Return what `_decompose_matrices` does, from factors of fewer rows than features.
+
+    The directions are combinations of rows, which are returned with them.
+    """
+    ridge = float(pair.ridge.any())
     # where there is a ridge, its units make it a multiple of the identity
-    unit = np.sqrt(pair.ridge if ridged else pair.variances().sum(axis=0))
+    unit = np.sqrt(pair.ridge if ridge else pair.variances().sum(axis=0))
     unit = np.where(unit > 0, unit, 1)
-    ridge = 1.0 if ridged else 0.0
     mean_diff = pair.mean_diff / unit
     rows = pair.factor_rows() / unit
     values, left = np.linalg.eigh(rows @ rows.T)
@@ -276,25 +248,18 @@ def _decompose_factors(pair):
     total = np.sqrt(values + 2 * ridge)
     within = (first.T @ first + ridge * np.eye(len(values))) / total / total[:, None]
     whitened = inside / total
-    beyond = 0.0
-    if ridged and null is not None:
+    basis = left / (total * size)
+    if ridge and null is not None:
         # beyond the rows both classes have the variance of the ridge alone
         length = np.linalg.norm(null)
-        within = np.pad(within, (0, 1))
-        within[-1, -1] = 0.5
-        whitened = np.append(whitened, length / np.sqrt(2 * ridge))
-        beyond = null / length / np.sqrt(2 * ridge) / unit
+        within = linalg.block_diag(within, 0.5)
+        whitened = np.append(whitened, length / np.sqrt(2))
+        basis = linalg.block_diag(basis, 1 / length / np.sqrt(2))
+        rows = np.vstack([rows, null])
         null = None
     first, turn = np.linalg.eigh(within)
-    expand = partial(_expand_factors, turn, total * size, left, rows, unit, beyond)
-    return first, turn.T @ whitened, expand, None if null is None else null / unit
-
-
-def _expand_factors(turn, length, left, rows, unit, beyond, coordinates):
-    """Weights of the features; function and arrays apart, since closures cannot be pickled."""
-    coordinates = turn @ coordinates
-    inner, outer = coordinates[: len(length)], coordinates[len(length) :].sum()
-    return (left @ (inner / length)) @ rows / unit + outer * beyond
+    null = None if null is None else null / unit
+    return first, turn.T @ whitened, basis @ turn, rows / unit, null
 
 
 def _rounding(values):
@@ -315,10 +280,9 @@ def minimax(pair, features=None):
 
 
 def _minimax_by_newton(pair):
-    """Return ``Frontier(pair).balanced()`` at a fraction of the cost, or None.
+    """Return ``Frontier(pair).balanced()`` at a fraction of the cost, by a Cholesky factor a step.
 
-    Newton's method looks for the mixture at which ``kappa1 == kappa2``, by a Cholesky factor a
-    step. It returns None where the covariances are not surely regular, or too unlike.
+    None is returned where the covariances are not surely regular, or too unlike.
     """
     if pair.is_wide:
         return None

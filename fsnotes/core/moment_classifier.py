@@ -25,37 +25,20 @@ EQUAL_MEANS = 1e-13
 
 @dataclass(frozen=True)
 class MomentProblem:
-    """What a machine of moments is solved from, and what takes its weights back to the data.
+    """What a machine of moments is solved from, and what takes its weights back to the data."""
 
-    Attributes
-    ----------
-    moments : ClassMoments
-        Of two classes, in the caller's units.
-    used : ndarray of int
-        The features that vary.
-    unit : ndarray
-        The pooled within-class standard deviation of each of them.
-    pair : MomentPair
-        The moments of these features in these units.
-    costs : ndarray
-        What a weight, in these units, costs in a norm; 1 with ``scale=True``.
-    scale : ndarray of shape (n_features,)
-        The ``scale_`` of an estimator: units of all features, 1 with ``scale=False``.
-    """
-
-    moments: ClassMoments
-    used: np.ndarray
-    unit: np.ndarray
-    pair: MomentPair
-    costs: np.ndarray
-    scale: np.ndarray
+    moments: ClassMoments  # of two classes, in the caller's units
+    used: np.ndarray  # the numbers of the features that vary
+    unit: np.ndarray  # the pooled within-class standard deviation of each of them
+    pair: MomentPair  # the moments of these features in these units
+    costs: np.ndarray  # what a weight, in these units, costs in a norm; 1 with ``scale=True``
+    scale: np.ndarray  # the ``scale_`` of an estimator: units of all features, or 1
 
     @classmethod
-    def from_moments(cls, moments, *, ridge, scale, names=None):
+    def from_moments(cls, moments, *, ridge, scale, names=None, quiet=False):
         """Check the moments of two classes and measure the features that vary.
 
-        The ridge is added to the variances, in the units that `scale` sets; `names` of the features
-        are for a warning.
+        Warnings, which take `names` of the features, are left out if `quiet`.
         """
         labels = moments.classes_.tolist()
         for label, count, weight in zip(labels, moments.counts_, moments.weights_, strict=True):
@@ -68,13 +51,13 @@ class MomentProblem:
             if max(count, weight) < 2:
                 raise ValueError(f"class {label!r} has 1 sample; a covariance needs at least two")
         for label, variances in zip(labels, moments.variances(), strict=True):
-            if not variances.any():
+            if not (variances.any() or quiet):
                 warn(
                     f"the samples of class {label!r} are all equal, so its bound is 1 and says "
                     "nothing; pass more samples, or ridge=1e-3",
                     TrivialBoundWarning,
                 )
-        mean_diff, unit = feature_units(moments, names)
+        mean_diff, unit = feature_units(moments, names, quiet)
         least = EQUAL_MEANS * (abs(moments.means_).max(axis=0) + unit)
         if not (abs(mean_diff) > least).any():
             raise EqualMeansError(
@@ -84,8 +67,9 @@ class MomentProblem:
         used = np.flatnonzero(unit)
         scales = np.where(unit > 0, unit, 1) if scale else np.ones(len(unit))
         unit = unit[used]
-        pair = MomentPair.from_moments(moments, used, unit, ridge if scale else ridge / unit**2)
-        return cls(moments, used, unit, pair, np.ones(len(used)) if scale else 1 / unit, scales)
+        costs = scales[used] / unit
+        pair = MomentPair.from_moments(moments, used, unit, ridge * costs**2)
+        return cls(moments, used, unit, pair, costs, scales)
 
 
 class MomentClassifier(SparseClassifier):

@@ -1,5 +1,7 @@
 """Greedy selection under a bound: features are removed one by one, then exchanged one for one."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from fsnotes.core.bounds import minimax
@@ -24,26 +26,17 @@ def remove_features(pair, features, least_kappa=0.0, n_features=1):
     """Remove features one by one, the one that costs least first, while a bound holds.
 
     Removal stops when no single feature can go without ``minimax(...).kappa`` falling below
-    `least_kappa`, or when `n_features` are left.
+    `least_kappa`, or when `n_features` are left. These and their minimax machine are returned.
 
     A bound on the loss comes free with each solution: at a fixed mixture m, with
     ``M = m S1 + (1 - m) S2`` and ``w = M^-1 d``, feature j takes ``m (1 - m) w_j^2 / (M^-1)_jj``
     of kappa squared, and another mixture can only do better. So a step costs O(k^3) for k
     features; the last one, which has to refute every candidate, costs O(k^4).
-
-    Returns
-    -------
-    features : ndarray
-    point : FrontierPoint
-        The minimax probability machine of these features.
     """
     features = np.asarray(features)
     point = minimax(pair, features)
     while len(features) > max(n_features, 1):
-        for leaver in _by_loss(pair, features, point):
-            rest = np.delete(features, leaver)
-            if not pair.mean_diff[rest].any():
-                continue
+        for rest in _one_less(pair, features, point):
             smaller = minimax(pair, rest)
             if smaller.kappa >= least_kappa:
                 features, point = rest, smaller
@@ -63,11 +56,8 @@ def fewest_features(pair, features, least_kappa=0.0, n_features=1):
     if least_kappa == 0:
         return _exchange(pair, features, point, np.inf)
     while len(features) > max(n_features, 1):
-        order = _by_loss(pair, features, point)
-        for leaver in order if len(order) <= FEW else order[:FEW_STARTS]:
-            rest = np.delete(features, leaver)
-            if not pair.mean_diff[rest].any():
-                continue
+        rests = _one_less(pair, features, point)
+        for rest in rests if len(features) <= FEW else rests[:FEW_STARTS]:
             fewer, smaller = _exchange(pair, rest, minimax(pair, rest), least_kappa)
             if smaller.kappa >= least_kappa:
                 features, point = fewer, smaller
@@ -99,9 +89,7 @@ def _exchange(pair, features, point, goal):
             break
         features, point = found
     order = np.argsort(features)
-    if (np.diff(order) == 1).all():
-        return features, point
-    return features[order], minimax(pair, features[order])
+    return features[order], replace(point, weights=point.weights[order])
 
 
 def _newcomers(pair, features, point):
@@ -146,6 +134,8 @@ def _losses(pair, features, point):
     return np.divide(weights**2, diagonal, out=np.zeros_like(weights), where=diagonal > 0)
 
 
-def _by_loss(pair, features, point):
-    """Places of the features, the one that costs least first."""
-    return np.argsort(_losses(pair, features, point), kind="stable")
+def _one_less(pair, features, point):
+    """The sets without one of the features that leave a margin, that which costs least first."""
+    order = np.argsort(_losses(pair, features, point), kind="stable")
+    rests = [np.delete(features, leaver) for leaver in order]
+    return [rest for rest in rests if pair.mean_diff[rest].any()]

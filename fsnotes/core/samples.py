@@ -141,12 +141,12 @@ class FeatureScaling:
         )
 
 
-def feature_units(moments, names=None):
+def feature_units(moments, names=None, quiet=False):
     """The difference of the class means and the unit of each feature, both 0 where it is constant.
 
     The unit is the pooled standard deviation within the classes. With more than two classes the
-    difference is that of the outermost means. A warning names the features that are constant, by
-    their numbers unless `names` are given.
+    difference is that of the outermost means. Unless `quiet`, a warning names the features that
+    are constant, by their numbers unless `names` are given.
     """
     means = moments.means_
     mean_diff = moments.gap() if len(means) == 2 else np.ptp(means, axis=0)
@@ -159,7 +159,7 @@ def feature_units(moments, names=None):
     # A feature that varies between the classes alone has no deviation to be measured in.
     unit = np.where(is_constant, 0, np.where(unit > 0, unit, abs(mean_diff)))
     constant = np.flatnonzero(unit == 0)
-    if len(constant):
+    if len(constant) and not quiet:
         names = np.arange(len(unit)) if names is None else names
         shown = ", ".join(str(names[column]) for column in constant[:NAMED])
         more = ", ..." if len(constant) > NAMED else ""
