@@ -3,6 +3,9 @@
 import numpy as np
 from scipy import sparse
 
+from fsnotes import ClassMoments
+from fsnotes.core.moments import MomentPair
+
 # six rows that every estimator can be fitted to
 GOOD = np.array([[0.0, 1], [1, 0], [2, 5], [3, 1], [5, 2], [6, 8]])
 LABELS = [0, 0, 0, 1, 1, 1]
@@ -91,3 +94,23 @@ def draw(
     for label in range(n_classes):
         weights[np.flatnonzero(y == label)[:2]] = 2
     return X, y, weights
+
+
+def draw_unlike(seed, *, wide=False):
+    """Draw rows and labels whose classes have covariances that have little in common.
+
+    There are more rows than features in each class or, if wide, fewer in both together.
+    """
+    rng = np.random.default_rng([seed, 3])
+    n = int(rng.integers(20, 50)) if wide else int(rng.integers(1, 15))
+    sizes = rng.integers(3, n // 2 - 1, 2) if wide else rng.integers(n + 3, 4 * n + 20, 2)
+    mixing = np.eye(n) + rng.normal(size=(2, n, n)) * rng.uniform(0, 1)
+    X = np.vstack([rng.normal(size=(size, n)) @ m for size, m in zip(sizes, mixing, strict=True)])
+    y = np.repeat([0, 1], sizes)
+    return (X + np.outer(y, rng.normal(size=n))) * 10 ** rng.uniform(-2, 2, n), y
+
+
+def pair_of(X, y, ridge=0.0):
+    """The moments of two classes as a solver gets them, in the units of the rows."""
+    n = X.shape[1]
+    return MomentPair.from_moments(ClassMoments.from_data(X, y), np.arange(n), np.ones(n), ridge)

@@ -409,6 +409,16 @@ def test_rounding_is_no_rise():
             assert result.objective == problem.value(x)
 
 
+def test_what_rounding_leaves_of_nothing_is_no_rise():
+    for left, status in ((1e-15, "converged"), (1e-12, "rose")):
+        values = {3.0: 3.0, 2.0: 0.0, 1.0: left}
+        problem = Scripted([2.0], [1.0], [1.0], value=lambda x: values[x[0]])  # noqa: B023
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            x, result = majorize_minimize(problem, np.array([3.0]))
+        assert result.status == status and result.objective == 0 and x.tolist() == [2]
+
+
 def test_many_small_rises_do_not_add_up():
     problem = Scripted(*([k] for k in range(1, 50)), value=lambda x: 1 + 0.4 * ROSE * x[0])
     x, result = rises(problem, np.array([0.0]))

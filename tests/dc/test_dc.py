@@ -6,7 +6,7 @@ from functools import partial
 import cvxpy as cp
 import numpy as np
 import pytest
-from definitions import kappa_at, kappa_of, known_of, pooled_deviation
+from definitions import kappa_at, known_of, pooled_deviation
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -32,9 +32,7 @@ from fsnotes import (
     make_instance,
 )
 from fsnotes.core.bounded import NormPath
-from fsnotes.core.bounds import minimax
 from fsnotes.core.certify import exact_support
-from fsnotes.core.mm import majorize_minimize
 from fsnotes.core.moments import MomentPair
 from fsnotes.core.pruning import fewest_features, remove_features
 from fsnotes.dc import SurrogateProgram, fill_up
@@ -45,7 +43,6 @@ from fsnotes.errors import (
 )
 from fsnotes.solvers.cone import ConeProblem
 
-SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 # the surrogates again, written down a second time: value, and slope, of sizes
 FORMULAS = {
     "exponential": (lambda t: 1 - np.exp(-5 * t), lambda t: 5 * np.exp(-5 * t)),
@@ -137,17 +134,18 @@ def test_the_objective_never_rises(name, majorizer, monkeypatch):
     assert moved > 1 or name == "l1"
 
 
-def start_of(X, y, retain=0.9):
-    machine = L1MPM(retain=retain, refit=False).fit(X, y)
+def start_of(X, y, scale=True):
+    machine = L1MPM(refit=False, scale=scale).fit(X, y)
     return machine.coef_[0] * machine.scale_
 
 
 def test_it_is_the_printed_algorithm():
     for seed in range(12):
         X, y = make_instance(seed)
-        alpha = [5.0, 1.0, 20.0][seed % 3]
-        machine = L0MPM(alpha=alpha, prune=False, refit=False).fit(X, y)
-        *_, value, _ = literal.l0mpm(*known_of(X, y), machine.delta_, alpha, start_of(X, y))
+        alpha, scale = [5.0, 1.0, 20.0][seed % 3], seed % 4 > 0
+        machine = L0MPM(alpha=alpha, prune=False, refit=False, scale=scale).fit(X, y)
+        known, start = known_of(X, y, scale), start_of(X, y, scale)
+        *_, value, _ = literal.l0mpm(*known, machine.delta_, alpha, start)
         assert np.isclose(machine.objective_, value, rtol=1e-6)
 
 
@@ -297,70 +295,27 @@ def test_looser_bounds_need_no_more_features():
 # the fixed instances
 
 
-def greedy(pair, need, backward):
-    """Features one by one, whichever leaves the largest kappa, until the bound holds or breaks."""
-    everything = list(range(len(pair.mean_diff)))
-    chosen = everything if backward else []
-    while True:
-        if backward:
-            tries = [[k for k in chosen if k != j] for j in chosen] if len(chosen) > 1 else []
-        else:
-            tries = [[*chosen, j] for j in everything if j not in chosen]
-        kappas = [minimax(pair, np.array(features)).kappa for features in tries]
-        if not tries or backward and max(kappas) < need:
-            return len(chosen)
-        chosen = tries[int(np.argmax(kappas))]
-        if not backward and max(kappas) >= need:
-            return len(chosen)
-
-
-@pytest.fixture(scope="module")
-def counts():
-    """Numbers of features on the fixed instances, by method."""
+def test_the_smallest_set_is_found_on_nearly_all_instances():
     models = {
         "L0MPM": L0MPM(),
         "plain DCA": L0MPM(prune=False),
         "L1MPM": L1MPM(),
         "L1MPM pruned": L1MPM(prune=True),
     }
-    found = {name: [] for name in ["exact", *models, "greedy forward", "greedy backward"]}
+    counts = {name: [] for name in ["exact", *models]}
     for seed in range(100):
         X, y = make_instance(seed)
-        found["exact"].append(exact_support(ClassMoments.from_data(X, y), retain=0.9).size)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # asked for below
-            for name, model in models.items():
-                found[name].append(clone(model).fit(X, y).n_selected_)
-        known = known_of(X, y)
-        pair = MomentPair(known[0] - known[1], known[2:])
-        whole = minimax(pair).kappa ** 2
-        need = kappa_at(0.9 * whole / (1 + whole)) * (1 - 1e-9)
-        for backward in (False, True):
-            name = "greedy backward" if backward else "greedy forward"
-            found[name].append(greedy(pair, need, backward))
-    return {name: np.array(sizes) for name, sizes in found.items()}
-
-
-def test_the_smallest_set_is_found_on_nearly_all_instances(counts):
+        counts["exact"].append(exact_support(ClassMoments.from_data(X, y), retain=0.9).size)
+        for name, model in models.items():
+            machine = clone(model).fit(X, y)  # without a warning that steps do not converge
+            assert machine.result_.status in ("converged", "solved")
+            counts[name].append(machine.n_selected_)
+    counts = {name: np.array(sizes) for name, sizes in counts.items()}
     exact = counts["exact"]
-    for name, sizes in counts.items():
-        misses = {int(s): (int(sizes[s]), int(exact[s])) for s in np.flatnonzero(sizes > exact)}
-        shown = misses if len(misses) <= 25 else f"{len(misses)} seeds"
-        print(f"{name:16} {sizes.sum():4d} features, smallest on {100 - len(misses)}: {shown}")
     assert all((sizes >= exact).all() for sizes in counts.values())
     assert (counts["L0MPM"] == exact).sum() >= 95
     assert (exact > 1).sum() >= 80
     assert counts["L0MPM"].sum() <= counts["plain DCA"].sum() < counts["L1MPM"].sum()
-
-
-def test_steps_converge_on_the_fixed_instances():
-    stalled = []
-    for seed in range(100):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            if L0MPM().fit(*make_instance(seed)).result_.status != "converged":
-                stalled.append(seed)
-    assert stalled == []
 
 
 # pruning and exchanges
@@ -383,28 +338,10 @@ def test_l0mpm_prunes_with_exchanges():
     assert matters > 0
 
 
-@pytest.mark.parametrize("name", ["pima", "wdbc", "wpbc"])
-def test_pruned_machines_keep_the_bound_and_lose_no_more(name):
-    X, y = load(name, return_X_y=True)
-    known = known_of(X, y)
-    pruned = L0MPM(retain=0.9).fit(X, y)
-    whole = L0MPM(retain=0.9, prune=False).fit(X, y)
-    assert pruned.n_selected_ <= whole.n_selected_
-    assert pruned.objective_ == whole.objective_
-    for machine in (pruned, whole):
-        assert (machine.worst_case_accuracy_ >= machine.delta_ * (1 - 1e-8)).all()
-        dense = MPM().fit(X[:, machine.support_], y)
-        assert np.allclose(machine.coef_[0, machine.support_], dense.coef_[0], rtol=1e-6)
-        assert np.isclose(machine.intercept_[0], dense.intercept_[0], rtol=1e-6)
-    chosen = np.flatnonzero(pruned.support_)
-    for leaver in chosen:
-        assert kappa_of(chosen[chosen != leaver], known) < kappa_at(pruned.delta_)
-
-
 @pytest.mark.parametrize("prune", [True, False])
 @pytest.mark.parametrize(
     ("name", "wanted"),
-    [("pima", [1, 2, 5, 8]), ("wdbc", [1, 2, 7, 15, 30]), ("ionosphere", [3, 9])],
+    [("pima", [1, 5, 8]), ("wdbc", [2, 7, 15, 30]), ("ionosphere", [3, 9])],
 )
 @pytest.mark.filterwarnings("ignore:constant features")
 def test_so_many_features_as_asked_for(name, wanted, prune):
@@ -472,30 +409,6 @@ def test_flat_surrogates_near_the_largest_bound_keep_it_and_say_so(surrogate):
     assert "converged" in statuses
 
 
-class Falling:
-    """From 3 to 0, but for what rounding leaves of 3, and on by a step of no length."""
-
-    def __init__(self, left):
-        self.values = {3.0: 3.0, 2.0: 0.0, 1.0: left}
-
-    def value(self, x):
-        return self.values[float(x[0])]
-
-    def tangent(self, x):
-        return None
-
-    def minimize(self, tangent, x):
-        return np.maximum(x - 1, 1.0)
-
-
-def test_what_rounding_leaves_of_nothing_is_no_rise():
-    x, result = majorize_minimize(Falling(1e-15), np.array([3.0]))
-    assert result.status == "converged" and result.objective == 0 and x.tolist() == [2]
-    with pytest.warns(ConvergenceWarning, match="rose from 0 to 1e-12"):
-        x, result = majorize_minimize(Falling(1e-12), np.array([3.0]))
-    assert result.status == "rose" and x.tolist() == [2]
-
-
 def test_the_result_proves_all_its_steps(monkeypatch):
     solve, found = ConeProblem.solve, []
 
@@ -512,32 +425,6 @@ def test_the_result_proves_all_its_steps(monkeypatch):
     assert result.violation == max(solution.violation for solution in found)
     for kind, count in result.counts.items():
         assert count == sum(solution.counts[kind] for solution in found)
-
-
-def test_units_matter_where_they_are_not_scaled():
-    X, y = make_instance(0)
-    raw = L0MPM(scale=False, prune=False).fit(X, y)
-    longer = L0MPM(scale=False, prune=False).fit(X * 2.0 ** np.arange(X.shape[1]), y)
-    assert not np.isclose(raw.objective_, longer.objective_, rtol=1e-2)
-    *_, value, _ = literal.l0mpm(
-        *known_of(X, y, scale=False),
-        raw.delta_,
-        5.0,
-        L1MPM(scale=False, refit=False).fit(X, y).coef_[0],
-    )
-    assert np.isclose(raw.objective_, value, rtol=1e-6)
-
-
-def test_bounded_machines_share_what_they_promise():
-    X, y = load("wdbc", return_X_y=True)
-    ours, theirs = L0MPM(retain=0.7).fit(X, y), L1MPM(retain=0.7).fit(X, y)
-    assert ours.delta_ == theirs.delta_ and ours.largest_delta_ == theirs.largest_delta_
-    assert not theirs.result_.steps and len(ours.result_.steps) == ours.n_iter_ + 1
-    # the start is the solution of least norm
-    start = ours.result_.steps[0]
-    sizes = abs(start_of(X, y, 0.7))
-    assert np.isclose(start.objective, (1 - np.exp(-5 * sizes)).sum(), rtol=1e-4)
-    assert "training accuracy of each class" in ours.summary()
 
 
 # kernels
@@ -577,18 +464,12 @@ def test_decision_functions_are_sums_over_the_support():
     new = moons(30, seed=1)[0]
     for model in (KernelMPM(gamma=1.5), KernelL0MPM(gamma=1.5, retain=0.7)):
         machine = model.fit(X, y)
-        assert machine.support_.dtype.kind == "i" and (np.diff(machine.support_) > 0).all()
-        assert np.array_equal(machine.support_vectors_, X[machine.support_])
-        assert machine.dual_coef_.shape == (1, len(machine.support_)) and machine.dual_coef_.all()
-        assert machine.intercept_.shape == (1,)
         unit = pooled_deviation(X, y)
-        assert np.allclose(machine.scale_, unit)
         expected = machine.intercept_[0] + sum(
             weight * np.exp(-1.5 * (((new - point) / unit) ** 2).sum(axis=1))
             for weight, point in zip(machine.dual_coef_[0], machine.support_vectors_, strict=True)
         )
         assert np.allclose(machine.decision_function(new), expected, rtol=1e-9)
-        assert np.array_equal(machine.predict(new), (expected > 0).astype(int))
     assert len(machine.support_) < 20
 
 
@@ -638,43 +519,16 @@ def test_points_are_pruned_where_asked():
         assert len(machine.support_) < len(KernelMPM(gamma=1.5).fit(X, y).support_)
 
 
-def doubled_dot(first, second):
-    return 2 * first @ second
-
-
 def test_other_kernels():
     X, y = moons()
     Z = X / pooled_deviation(X, y)
-    linear = KernelMPM(kernel="linear", ridge=0.1).fit(X, y)
-    by_hand = KernelMPM(kernel=np.dot, ridge=0.1).fit(X, y)
-    assert np.allclose(linear.decision_function(X), by_hand.decision_function(X), rtol=1e-6)
-    K = Z @ Z.T
-    *_, value = literal.mpm(*known_of(K, y, scale=False, ridge=0.1))
-    assert np.isclose(linear.objective_, value, rtol=1e-6)
-    twice = KernelMPM(kernel=doubled_dot, ridge=0.4).fit(X, y)
-    # twice the columns and four times the ridge are the same machine of half the weights
-    assert np.allclose(twice.decision_function(X), linear.decision_function(X), rtol=1e-5)
+    for scale, rows in ((True, Z), (False, X)):
+        linear = KernelMPM(kernel="linear", ridge=0.1, scale=scale).fit(X, y)
+        *_, value = literal.mpm(*known_of(rows @ rows.T, y, scale=False, ridge=0.1))
+        assert np.isclose(linear.objective_, value, rtol=1e-6)
     laplace = KernelMPM(kernel="laplacian", gamma=0.7, ridge=0.1).fit(X, y)
     expected = laplacian_kernel(Z, Z, gamma=0.7)[:, laplace.support_] @ laplace.dual_coef_[0]
     assert np.allclose(laplace.decision_function(X), expected + laplace.intercept_[0])
-    raw = KernelMPM(kernel="linear", ridge=0.1, scale=False).fit(X, y)
-    *_, value = literal.mpm(*known_of(X @ X.T, y, scale=False, ridge=0.1))
-    assert np.isclose(raw.objective_, value, rtol=1e-6) and (raw.scale_ == 1).all()
-
-
-def test_weights_of_rows_enter_all_moments_of_kernel_machines():
-    X, y = moons(50)
-    weights = np.random.default_rng(0).integers(1, 4, len(y))
-    machine = KernelMPM(gamma=0.5, ridge=0.05).fit(X, y, sample_weight=weights)
-    repeated = np.repeat(np.arange(len(y)), weights)
-    unit = pooled_deviation(X[repeated], y[repeated])
-    assert np.allclose(machine.scale_, unit)
-    Z = X / unit
-    K = np.exp(-0.5 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
-    *_, value = literal.mpm(*known_of(K, y, scale=False, ridge=0.05, weights=weights))
-    assert np.isclose(machine.objective_, value, rtol=1e-6)
-    ones = KernelMPM(gamma=0.5).fit(X, y, sample_weight=np.ones(len(y)))
-    assert np.allclose(ones.dual_coef_, KernelMPM(gamma=0.5).fit(X, y).dual_coef_, rtol=1e-6)
 
 
 def test_steps_may_leave_fewer_features_than_asked_and_say_so():
@@ -720,25 +574,15 @@ def test_majorizers_touch_with_their_constant(surrogate, majorizer):
         assert (above >= values - 1e-9).all()
 
 
-def test_a_surrogate_is_an_object():
+def test_a_surrogate_of_ones_own_is_checked_and_may_be_falsy():
     X, y = load("pima", return_X_y=True)
-    with pytest.raises(
-        TypeError, match=r"surrogate=Log is a class; pass an object, as in .*Log\(\)"
-    ):
-        L0MPM(surrogate=Log, majorizer="reweighted").fit(X, y)
 
-    class Halves:
-        concave_in = "|w|"
+    class Wrong(Log):
+        def slope(self, sizes):
+            return 50 / (self.eps + sizes)
 
-        def value(self, sizes):
-            return sizes / 2
-
-    with pytest.raises(TypeError, match=r"has no slope; pass one of fsnotes\.core\.surrogates"):
-        L0MPM(surrogate=Halves()).fit(X, y)
-    with pytest.raises(ValueError, match=r"concave in w\*\*2 alone.*concave in \|w\|"):
-        L0MPM(surrogate=Power(p=1.5), majorizer="reweighted").fit(X, y)
-    with pytest.raises(ValueError, match='infinite slope at 0.*pass majorizer="reweighted"'):
-        L0MPM(surrogate=Power(p=0.5)).fit(X, y)
+    with pytest.raises(ValueError, match="Wrong.slope"):
+        L0MPM(surrogate=Wrong(0.1)).fit(X, y)
 
     class Falsy(Log):
         def __bool__(self):
@@ -760,18 +604,3 @@ def test_kernels_of_distances_do_not_see_the_origin(kernel):
     assert np.allclose(
         far.decision_function(X + 2.0**27), near.decision_function(rounded), rtol=1e-4
     )
-
-
-def test_kernels_whose_values_are_no_numbers_are_refused():
-    X, y = make_moons(20, noise=0.2, random_state=0)
-    with pytest.raises(ValueError, match="kernel=.* has values that are not finite"):
-        KernelMPM(kernel=lambda a, b: np.nan).fit(X, y)
-
-
-def test_a_surrogate_of_ones_own_is_checked():
-    class Wrong(Log):
-        def slope(self, sizes):
-            return 50 / (self.eps + sizes)
-
-    with pytest.raises(ValueError, match="Wrong.slope"):
-        L0MPM(surrogate=Wrong(0.1)).fit(*load("pima", return_X_y=True))
