@@ -50,9 +50,7 @@ class MPM(MomentClassifier):
         The accuracy on the training data is never below them; nothing is promised for new data.
     objective_ : float
         ``s1 + s2`` where the means are 1 apart.
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Notes
     -----
@@ -115,17 +113,13 @@ class L1MPM(BoundedClassifier):
     ----------
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         In the caller's units, exactly zero where not selected.
-    largest_delta_ : float
-        Largest bound that the moments admit, with all features.
-    delta_ : float
-        Bound asked for; with `n_features`, the bound reached.
+    largest_delta_, delta_ : float
+        Largest bound that the moments admit, and that asked for or, with `n_features`, reached.
     worst_case_accuracy_ : ndarray of shape (2,)
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
         ``|w|_1`` in the units that `scale` sets, before pruning and refit.
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Raises
     ------
@@ -296,17 +290,13 @@ class SMPM(MomentClassifier):
     ----------
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         In the caller's units, exactly zero where not selected.
-    largest_delta_ : float
-        Largest bound that the moments admit, with all features.
-    delta_ : float
-        Bound that the machine reaches.
+    largest_delta_, delta_ : float
+        Largest bound that the moments admit, and that which the machine reaches.
     worst_case_accuracy_ : ndarray of shape (2,)
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
         ``s1 + s2 + lam |w|_1`` where the means are 1 apart, before the refit.
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Notes
     -----

@@ -127,27 +127,21 @@ class L0MPM(BoundedClassifier):
     ----------
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         In the caller's units, exactly zero where not selected.
-    largest_delta_ : float
-        Largest bound that the moments admit, with all features.
-    delta_ : float
-        Bound asked for; with `n_features`, the bound reached.
+    largest_delta_, delta_ : float
+        Largest bound that the moments admit, and that asked for or, with `n_features`, reached.
     worst_case_accuracy_ : ndarray of shape (2,)
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
         Sum of the surrogate, in the units that `scale` sets, before pruning and refit.
     n_iter_ : int
         Convex problems solved after the start.
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises.
 
     Raises
     ------
-    InfeasibleBoundError
-        If ``delta`` is more than ``largest_delta_``.
-    SubproblemError
-        If the start cannot be verified. A later step that is not is not taken, with a warning.
+    InfeasibleBoundError, SubproblemError
+        As `L1MPM`. A step after the start that is not verified is not taken, with a warning.
 
     Notes
     -----

@@ -270,9 +270,7 @@ class MEMPM(MomentClassifier):
         ``theta alpha + (1 - theta) beta``.
     mixture_, frontier_
         The place on the frontier, and the frontier, a `ParetoFrontier`.
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.duality_gap`` is the certified distance from the maximum.
 
     Notes
@@ -384,9 +382,7 @@ class FSMEMPM(MomentClassifier):
         The criterion.
     trace_, frontier_
         Every pair that was solved, a `BoundTrace`, and the `ParetoFrontier` of all features.
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    support_, n_selected_, classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Raises
     ------

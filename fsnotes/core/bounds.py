@@ -169,14 +169,11 @@ class Frontier:
         """The minimax probability machine: the largest bound that both classes share."""
         if self.separating is not None:
             return self.point(0.5)
-        squares = self._mean_diff**2
-        first, second = self._first * squares, self._second * squares
 
         def unbalance(mixture):
-            """Difference of the squares of both kappas, which rises with the mixture."""
-            other = 1 - mixture
-            spread = mixture * self._first + other * self._second
-            return (mixture**2 * first - other**2 * second) @ (1 / spread**2)
+            """Difference of both kappas, which rises with the mixture."""
+            kappa1, kappa2 = self.kappas(mixture)
+            return kappa1 - kappa2
 
         low, high = 1e-9, 1 - 1e-9
         if unbalance(low) >= 0:
