@@ -198,7 +198,7 @@ class L1MPM(BoundedClassifier):
         self._check_parameters()
         estimator = clone(self)
         samples = estimator._check_data(X, y, sample_weight)
-        return estimator._path(estimator._class_moments(samples), retains)
+        return estimator.path_moments(estimator._class_moments(samples), retains)
 
     def path_moments(self, moments, retains=None):
         """Weights for a sequence of bounds as from `path`, from the moments of two classes.
@@ -214,9 +214,6 @@ class L1MPM(BoundedClassifier):
         """
         self._check_parameters()
         check_two_classes(moments)
-        return clone(self)._path(moments, retains)
-
-    def _path(self, moments, retains):
         problem = self._moment_problem(moments)
         path = NormPath(problem.pair, problem.costs, self.normalization)
         largest = largest_bound(path.largest.kappa)

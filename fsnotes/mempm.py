@@ -262,8 +262,8 @@ class MEMPM(MomentClassifier):
     ----------
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         In the caller's units.
-    largest_delta_ : float
-        The largest bound that both classes could share, that of `~fsnotes.chebyshev.MPM`.
+    largest_delta_, delta_ : float
+        Largest bound that both classes could share, as in `MPM`, and the smaller of theirs.
     worst_case_accuracy_ : ndarray of shape (2,)
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
@@ -329,11 +329,6 @@ class MEMPM(MomentClassifier):
         result = Result.solved(value, duality_gap=gap, counts={"points": evaluations})
         return point.weights, point.margin_split[0], value, result
 
-    @property
-    def delta_(self):
-        """The smaller of the bounds of both classes."""
-        return float(self.worst_case_accuracy_.min())
-
 
 class FSMEMPM(MomentClassifier):
     """Few features for a pair of accuracy bounds, and the pair chosen by a criterion.
@@ -372,8 +367,8 @@ class FSMEMPM(MomentClassifier):
     ----------
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         In the caller's units, exactly zero where not selected.
-    largest_delta_ : float
-        The largest bound that both classes could share, with all features.
+    largest_delta_, delta_ : float
+        Largest bound that both classes could share, as in `MPM`, and the smaller of theirs.
     bounds_ : ndarray of shape (2,)
         The pair chosen, in the order of ``classes_``: beta, alpha.
     worst_case_accuracy_ : ndarray of shape (2,)
@@ -478,11 +473,6 @@ class FSMEMPM(MomentClassifier):
         value = self.trace_.values(self.theta, self.criterion)[best]
         weights, split = search.select_and_refit(best, self.refit, self.equal_bounds)
         return weights, split, value, search.result(value)
-
-    @property
-    def delta_(self):
-        """The smaller of the bounds of both classes."""
-        return float(self.worst_case_accuracy_.min())
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,8 @@ class MomentClassifier(SparseClassifier):
         self.objective_ = float(objective)
         self.coef_, self.intercept_, bounds = self._planes(problem, [weights], [split])
         self.worst_case_accuracy_ = bounds[0]
+        if "delta_" not in vars(self):  # no bound was asked for
+            self.delta_ = float(bounds[0].min())
 
     def _moment_problem(self, moments):
         names = getattr(self, "feature_names_in_", None)
