@@ -201,7 +201,40 @@ class L0MPM(BoundedClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_steps(self)
+        check_real("alpha", self.alpha, 0, open_at=0)
+        check_real("tol", self.tol, 0)
+        check_count("max_iter", self.max_iter)
+        check_one_of("majorizer", self.majorizer, ("dc", "reweighted"))
+        surrogate = surrogate_of(self)
+        given = f"surrogate={surrogate!r}"
+        if self.surrogate is not None and self.alpha != DEFAULT_ALPHA:
+            raise ValueError(
+                f"alpha={self.alpha:g} belongs to Exponential, and {given} is given too; pass one "
+                "of them"
+            )
+        if isinstance(surrogate, type):
+            name = surrogate.__name__
+            raise TypeError(
+                f"surrogate={name} is a class; pass an object, as in surrogate={name}()"
+            )
+        for method in ("value", "slope", "concave_in"):
+            if not hasattr(surrogate, method):
+                raise TypeError(
+                    f"{given} has no {method}; pass one of fsnotes.core.surrogates, as in "
+                    "surrogate=Log(eps=0.1)"
+                )
+        if type(surrogate).__module__ != Exponential.__module__:
+            check_surrogate(surrogate)
+        if surrogate.concave_in != "|w|":
+            raise ValueError(
+                f"{given} is concave in {surrogate.concave_in} alone, so that a weighted l1 norm "
+                "does not lie above it and steps may rise; pass one that is concave in |w|"
+            )
+        if self.majorizer == "dc" and not np.isfinite(surrogate.slope_at_zero):
+            raise ValueError(
+                f"{given} has an infinite slope at 0, so it is no difference of convex functions; "
+                'pass majorizer="reweighted"'
+            )
 
     def _descend(self, path, bound, solution):
         surrogate = surrogate_of(self)
@@ -242,42 +275,6 @@ def fill_up(weights, start, n_features):
 def surrogate_of(estimator):
     """The surrogate of an estimator that has one, or alone the alpha of the published one."""
     return Exponential(estimator.alpha) if estimator.surrogate is None else estimator.surrogate
-
-
-def check_steps(estimator):
-    """Raise unless surrogate, majorizer and the limits of the iteration go together."""
-    check_real("alpha", estimator.alpha, 0, open_at=0)
-    check_real("tol", estimator.tol, 0)
-    check_count("max_iter", estimator.max_iter)
-    check_one_of("majorizer", estimator.majorizer, ("dc", "reweighted"))
-    if estimator.surrogate is not None and estimator.alpha != DEFAULT_ALPHA:
-        raise ValueError(
-            f"alpha={estimator.alpha:g} belongs to Exponential, and surrogate="
-            f"{estimator.surrogate!r} is given too; pass one of them"
-        )
-    surrogate = surrogate_of(estimator)
-    if isinstance(surrogate, type):
-        name = surrogate.__name__
-        raise TypeError(f"surrogate={name} is a class; pass an object, as in surrogate={name}()")
-    for method in ("value", "slope", "concave_in"):
-        if not hasattr(surrogate, method):
-            raise TypeError(
-                f"surrogate={surrogate!r} has no {method}; pass one of fsnotes.core.surrogates, as "
-                "in surrogate=Log(eps=0.1)"
-            )
-    if type(surrogate).__module__ != Exponential.__module__:
-        check_surrogate(surrogate)
-    if surrogate.concave_in != "|w|":
-        raise ValueError(
-            f"surrogate={surrogate!r} is concave in {surrogate.concave_in} alone, so that a "
-            "weighted l1 norm does not lie above it and steps may rise; pass one that is concave "
-            "in |w|"
-        )
-    if estimator.majorizer == "dc" and not np.isfinite(surrogate.slope_at_zero):
-        raise ValueError(
-            f"surrogate={surrogate!r} has an infinite slope at 0, so it is no difference of convex "
-            'functions; pass majorizer="reweighted"'
-        )
 
 
 class KernelMPM(KernelClassifier):
@@ -324,14 +321,14 @@ class KernelMPM(KernelClassifier):
     1.0
     """
 
+    # attributes of the machine in the kernel's columns that are this one's too
+    _shared = "intercept_ largest_delta_ delta_ worst_case_accuracy_ objective_ result_"
+
     def __init__(self, *, kernel="rbf", gamma=None, ridge=None, scale=True):
         self.kernel = kernel
         self.gamma = gamma
         self.ridge = ridge
         self.scale = scale
-
-    # attributes of the machine in the kernel's columns that are this one's too
-    _shared = "intercept_ largest_delta_ delta_ worst_case_accuracy_ objective_ result_"
 
     def _linear_estimator(self, ridge):
         return MPM(ridge=ridge, scale=False)
