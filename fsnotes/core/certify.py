@@ -105,9 +105,8 @@ def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, tim
 
     Notes
     -----
-    Exponential in the number of features at worst: all sets up to the smallest size, O(k^3) for
-    a set of k features. Sets shrink to what a bound near the largest needs, so the hard bounds are
-    in the middle.
+    Exponential in the number n of features at worst: all sets up to the smallest size, O(k^3) for
+    a set of k features. The hard bounds are those in the middle.
 
     References
     ----------
@@ -140,10 +139,6 @@ def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, tim
     )
 
 
-class _TimeIsUp(Exception):
-    pass
-
-
 class _Search:
     """Branch and bound over sets of one size after the other, the smallest first."""
 
@@ -156,7 +151,6 @@ class _Search:
         self.finished = False
         covariances = np.array([pair.block(0), pair.block(1)])
         self.covariances = covariances if _is_regular(covariances.sum(axis=0)) else None
-        self.everything = np.arange(len(pair.mean_diff))
         self.best = self.heuristic()
         if time_limit is not None:
             self.ends = time.monotonic() + time_limit
@@ -165,11 +159,10 @@ class _Search:
         """A small set that keeps the bound, and its kappa."""
         weights = minimax(self.pair).weights * np.sqrt(self.pair.variances().sum(axis=0))
         heaviest = np.argsort(-abs(weights), kind="stable")
-        count = min(FIRST_FEATURES, len(heaviest))
+        count = FIRST_FEATURES
         while count < len(heaviest) and self.kappa(np.sort(heaviest[:count])) < self.target:
-            count = min(2 * count, len(heaviest))
-        start = np.sort(heaviest[:count])
-        features, point = fewest_features(self.pair, start, self.target)
+            count *= 2
+        features, point = fewest_features(self.pair, np.sort(heaviest[:count]), self.target)
         return features, point.kappa
 
     def run(self):
@@ -177,32 +170,26 @@ class _Search:
         try:
             for self.lower in range(1, most + 1):
                 self.need = self.target if self.lower < most else self.best[1] * LARGER
-                self.search(self.everything[:0], self.everything)
+                self.search(np.arange(0), np.arange(len(self.pair.mean_diff)))
                 if len(self.best[0]) == self.lower:
                     break
             self.finished = True
-        except _TimeIsUp:
+        except TimeoutError:
             pass
 
     def search(self, kept, free):
         """All sets of the size that hold what is kept, and otherwise only what is free."""
-        first = 0
-        uppers = np.full(len(free), np.inf)
-        if math.comb(len(free), max(self.lower - len(kept), 0)) > FEW_SETS:
-            uppers = self.uppers(kept, _without_one(free))
-            order = np.argsort(uppers, kind="stable")
-            free, uppers = free[order], uppers[order]
-            first = np.count_nonzero(uppers < self.need)  # these cannot be done without
-        for place in range(first, len(free) + 1):
-            held = np.append(kept, free[:place])
-            left = free[place:]
-            wanted = self.lower - len(held)
-            if not 0 <= wanted <= len(left):
-                return
-            if math.comb(len(left), wanted) <= FEW_SETS:
-                return self.look(held, left, wanted)
-            if uppers[place] >= self.need:
-                self.search(held, left[1:])
+        wanted = self.lower - len(kept)
+        if math.comb(len(free), wanted) <= FEW_SETS:
+            self.look(kept, free, wanted)
+            return
+        lacking_one = np.array(list(itertools.combinations(free, len(free) - 1)))
+        uppers = self.uppers(kept, lacking_one[::-1])
+        order = np.argsort(uppers, kind="stable")
+        for place in range(wanted + 1):
+            # all sets that lack this feature, and hold those before it
+            if uppers[order[place]] >= self.need:
+                self.search(np.append(kept, free[order[:place]]), free[order[place + 1 :]])
 
     def look(self, kept, free, wanted):
         """Compare all sets, since they are few."""
@@ -233,47 +220,35 @@ class _Search:
         sets = np.sort(sets, axis=1)
         if self.covariances is None:
             return np.array([self.kappa(features) for features in sets])
-        uppers = np.full(len(sets), np.inf)
-        height = max(1, BLOCK_ELEMENTS // max(sets.shape[1], 1) ** 2)
-        for start in range(0, len(sets), height):
-            block = slice(start, start + height)
-            self.count(len(sets[block]))
-            self.lower_to_need(sets[block], uppers[block])
-        return uppers
+        n_blocks = math.ceil(sets.size * sets.shape[1] / BLOCK_ELEMENTS)
+        blocks = np.array_split(sets, max(n_blocks, 1))
+        return np.concatenate([self.uppers_of_block(block) for block in blocks])
 
-    def lower_to_need(self, sets, uppers):
-        rows = np.arange(len(sets))
-        mixtures = np.full(len(sets), 0.5)
+    def uppers_of_block(self, sets):
+        self.count(len(sets))
         covariances = self.covariances[:, sets[:, :, None], sets[:, None, :]]
-        mean_diffs = self.pair.mean_diff[sets]
+        mean_diffs = self.pair.mean_diff[sets][:, :, None]
+        uppers = np.full(len(sets), np.inf)
+        mixtures = np.full(len(sets), 0.5)
+        going = np.arange(len(sets))
         for _ in range(ROUNDS):
-            both = np.array([mixtures, 1 - mixtures])
-            mixed = np.einsum("ib,ibjk->bjk", both, covariances)
-            weights = np.linalg.solve(mixed, mean_diffs[:, :, None])[:, :, 0]
-            pushes = np.einsum("ibjk,bk->ibj", covariances, weights)
-            deviations = np.sqrt(np.maximum(np.einsum("ibj,bj->ib", pushes, weights), 0))
-            kappas = both * deviations
-            uppers[rows] = np.minimum(uppers[rows], kappas.max(axis=0) * ROUNDING)
-            going = uppers[rows] >= self.need
-            if not going.any():
-                break
-            rows = rows[going]
-            covariances = covariances[:, going]
-            mean_diffs = mean_diffs[going]
-            deviations = deviations[:, going]
-            mixtures = np.clip(deviations[1] / deviations.sum(axis=0), 0.01, 0.99)
+            both = np.array([mixtures[going], 1 - mixtures[going]])
+            mixed = np.einsum("ib,ibjk->bjk", both, covariances[:, going])
+            weights = np.linalg.solve(mixed, mean_diffs[going])
+            squares = (weights * (covariances[:, going] @ weights)).sum(axis=(2, 3))
+            deviations = np.sqrt(np.maximum(squares, 0))
+            kappas = (both * deviations).max(axis=0) * ROUNDING
+            uppers[going] = np.minimum(uppers[going], kappas)
+            still = uppers[going] >= self.need
+            going = going[still]
+            deviations = deviations[:, still]
+            mixtures[going] = np.clip(deviations[1] / deviations.sum(axis=0), 0.01, 0.99)
+        return uppers
 
     def count(self, number):
         if time.monotonic() > self.ends:
-            raise _TimeIsUp
+            raise TimeoutError
         self.visited += number
-
-
-def _without_one(features):
-    """All sets that lack one of the features, one row each."""
-    size = len(features)
-    others = np.arange(size - 1) + (np.arange(size - 1) >= np.arange(size)[:, None])
-    return features[others]
 
 
 def _is_regular(matrix):
@@ -281,8 +256,4 @@ def _is_regular(matrix):
     unit = np.sqrt(np.diag(matrix))
     if not unit.all():
         return False
-    try:
-        triangle = np.linalg.cholesky(matrix / unit / unit[:, None])
-    except np.linalg.LinAlgError:
-        return False
-    return triangle.diagonal().min() > SURELY_REGULAR
+    return np.linalg.eigvalsh(matrix / unit / unit[:, None])[0] > SURELY_REGULAR**2

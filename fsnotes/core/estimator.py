@@ -5,7 +5,7 @@ import numbers
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.moments import ClassMoments
@@ -17,9 +17,6 @@ __all__ = ["BaseClassifier", "SparseClassifier", "check_labels"]
 def check_labels(y, wanted="two classes or more"):
     """Return the classes, and the number of the class of each label; raise if there is but one."""
     check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    if kind not in ("binary", "multiclass"):
-        raise ValueError(f"y is {kind}; pass one label for each row")
     classes, class_index = np.unique(y, return_inverse=True)
     if len(classes) == 1:
         raise ValueError(f"y holds one class, {classes.tolist()[0]!r}; pass rows of {wanted}")
@@ -35,15 +32,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     2. ``_clear_fit()`` drops what an earlier fit has left.
     3. ``_check_data(X, y, sample_weight)`` checks the data, sets ``classes_``, ``n_features_in_``
        and ``feature_names_in_``, and returns `Samples`: the rows of positive weight.
-    4. ``_fit_samples(samples)`` solves the problem and sets all other fitted attributes. It returns
-       nothing. Most begin with ``samples.deduplicate()``, and with ``_scale_features(samples)``,
-       which sets ``scale_`` and returns a `FeatureScaling`: the features that vary in their units,
-       and the way back to coefficients in the caller's.
+    4. ``_fit_samples(samples)`` solves the problem and sets all other fitted attributes. Most begin
+       with ``samples.deduplicate()`` and ``_scale_features(samples)``, which sets ``scale_`` and
+       returns a `FeatureScaling`.
 
-    A subclass writes the first and the last. A `MomentClassifier`, which knows only means and
-    covariances, writes ``_solve(problem)`` instead of the last; a `KernelClassifier`, which selects
-    training points, calls ``_prepare_kernel(samples)`` next. Nobody but the estimator
-    itself writes its attributes: what solves a problem returns a solution.
+    A subclass writes the first and the last. A `MomentClassifier` writes ``_solve(problem)``
+    instead of the last; a `KernelClassifier` calls ``_prepare_kernel(samples)`` next. Nobody but
+    the estimator itself writes its attributes: what solves a problem returns a solution.
 
     Two classes are allowed, or any number where ``many_classes`` is set.
     """
@@ -137,7 +132,6 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self.many_classes
-        tags.input_tags.sparse = False
         return tags
 
 
@@ -191,12 +185,7 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
         return self.support_
 
     def summary(self):
-        """The selected features, those of the largest weight first, and what is guaranteed.
-
-        Returns
-        -------
-        str
-        """
+        """A text: the selected features, the largest weight first, and what is guaranteed."""
         check_is_fitted(self, "objective_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         note, sizes, columns = self._summary_table()

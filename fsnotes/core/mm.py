@@ -53,10 +53,8 @@ class Result:
     objective : float
     steps : tuple of Step
         Empty for methods that do not iterate over machines.
-    duality_gap : float
-        Relative; 0 for a closed form.
-    violation : float
-        Largest violation of a constraint, relative.
+    duality_gap, violation : float
+        Relative; the gap is 0 for a closed form, the violation the largest of a constraint.
     counts : dict
         Of the work done, by kind.
     """
@@ -84,8 +82,7 @@ def majorize_minimize(
     problem : object
         With three methods: ``value(x)``, the objective; ``tangent(x)``, whatever describes the
         majoriser at x; ``minimize(tangent, x)``, a minimiser of it, found from x. It may have
-        ``size(x)``, the number of features selected, where that is not the number of variables
-        other than zero.
+        ``size(x)``, the number of features selected, if that is not of the nonzero variables.
     start : ndarray
     tol : float, default=1e-6
         Stop when the largest change of a variable is at most so much of the largest variable.
@@ -102,8 +99,7 @@ def majorize_minimize(
         The best point.
     result : Result
         Its first step is the start. The status is ``"rose"`` if a step made the objective larger
-        by more than rounding, which no tangent above it can. Rounding is a part of the objective,
-        or, where this has come near 0, of the largest met on the way.
+        by more than rounding, which is a part of the objective, or, near 0, of the largest met.
 
     Examples
     --------
@@ -187,32 +183,18 @@ def largest_met(steps):
 def stages(problems, start, **options):
     """Run a continuation: each problem from the solution of the one before.
 
-    Parameters
-    ----------
-    problems : iterable
-        As for `majorize_minimize`; one on the way may have a ``tol`` of its own.
-    start : ndarray
-    **options
-        Of `majorize_minimize`.
-
-    Returns
-    -------
-    x : ndarray
-    result : Result
-        Of the last stage, with the steps of all; ``"rose"`` if any stage did.
+    Parameters are those of `majorize_minimize`; a problem may have a ``tol`` of its own. The result
+    is that of the last stage, with the steps of all, and ``"rose"`` if any stage did.
     """
     x = start
-    results = []
+    steps = []
+    rose = False
     for stage, problem in enumerate(problems):
         own = {"tol": problem.tol} if hasattr(problem, "tol") else {}
+        elapsed = steps[-1].seconds if steps else 0.0
         x, result = majorize_minimize(problem, x, stage=stage, **options | own)
-        results.append(result)
-    if not results:
-        raise ValueError("there are no problems; pass at least one stage")
-    steps = []
-    elapsed = 0.0
-    for result in results:
         steps += [replace(step, seconds=elapsed + step.seconds) for step in result.steps]
-        elapsed = steps[-1].seconds
-    rose = any(result.status == "rose" for result in results)
-    return x, replace(results[-1], steps=tuple(steps), status="rose" if rose else result.status)
+        rose = rose or result.status == "rose"
+    if not steps:
+        raise ValueError("there are no problems; pass at least one stage")
+    return x, replace(result, steps=tuple(steps), status="rose" if rose else result.status)

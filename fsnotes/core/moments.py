@@ -1,10 +1,11 @@
 """Counts, means and covariances of classes: all that the moment family knows of the data."""
 
+import copy
 import numbers
 
 import numpy as np
 
-__all__ = ["ClassMoments", "MomentPair"]
+__all__ = ["ClassMoments", "MomentPair", "check_weights"]
 
 # Data are gathered in blocks of at most so many rows, and so many numbers.
 BLOCK_ROWS = 4096
@@ -56,10 +57,6 @@ class ClassMoments:
 
     def __init__(self):
         self._parts = None
-        self._scratch = None
-
-    def __getstate__(self):
-        return self.__dict__ | {"_scratch": None}
 
     @classmethod
     def from_data(cls, X, y, sample_weight=None, *, classes=None):
@@ -73,27 +70,13 @@ class ClassMoments:
             Not negative. A row of weight 2 counts as two equal rows.
         classes : array-like, optional
             All labels, where `y` may lack some.
-
-        Returns
-        -------
-        ClassMoments
         """
         return cls().partial_fit(X, y, sample_weight, classes=classes)
 
     def partial_fit(self, X, y, sample_weight=None, *, classes=None):
-        """Add a block of rows.
+        """Add a block of rows, with the parameters of `from_data`, and return these moments.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `from_data`.
-        classes : array-like, optional
-            All labels. Needed at the first call if the first block may lack some.
-
-        Returns
-        -------
-        ClassMoments
-            Itself.
+        The first call has to name all classes if the first block may lack some.
         """
         X, y, weights = _validated(X, y, sample_weight)
         if self._parts is None:
@@ -106,16 +89,7 @@ class ClassMoments:
             self.classes_ = labels
             self.n_features_in_ = X.shape[1]
             self._parts = [_Part(X.shape[1]) for _ in labels]
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes={np.unique(classes).tolist()}, but these moments began with "
-                f"{self.classes_.tolist()}; leave classes out, or start anew"
-            )
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} columns, but these moments began with "
-                f"{self.n_features_in_}; pass the same columns in the same order"
-            )
+        self._check_alike(self.classes_ if classes is None else np.unique(classes), X.shape[1])
         members = [y == label for label in self.classes_]
         if sum(map(np.count_nonzero, members)) < len(y):
             strangers = np.setdiff1d(y, self.classes_).tolist()
@@ -124,36 +98,21 @@ class ClassMoments:
                 "of them with classes= at the first call"
             )
         height = max(1, min(len(y), BLOCK_ROWS, BLOCK_ELEMENTS // X.shape[1]))
-        if self._scratch is None or self._scratch.shape[0] < height:
-            # kept from call to call, since memory fresh from the system costs as much as the sums
-            self._scratch = np.empty((height, X.shape[1]))
         for start in range(0, len(y), height):
             block = slice(start, start + height)
             for part, member in zip(self._parts, members, strict=True):
                 mine = np.flatnonzero(member[block])
                 if len(mine):
-                    rows = self._scratch[: len(mine)]
-                    # mode="clip" writes without a buffer; no index is out of range
-                    np.take(X[block], mine, axis=0, out=rows, mode="clip")
-                    part.add(rows, None if weights is None else weights[block].take(mine))
+                    part.add(X[block].take(mine, axis=0), weights[block].take(mine))
         return self
 
     def __add__(self, other):
         if not isinstance(other, ClassMoments):
             return NotImplemented
         if self._parts is None or other._parts is None:
-            return (other if self._parts is None else self)._copy()
-        if not np.array_equal(self.classes_, other.classes_):
-            raise ValueError(
-                f"classes {self.classes_.tolist()} and {other.classes_.tolist()} differ; moments "
-                "add up only for the same classes: name all of them with classes="
-            )
-        if self.n_features_in_ != other.n_features_in_:
-            raise ValueError(
-                f"{self.n_features_in_} and {other.n_features_in_} features; moments add up only "
-                "for the same columns"
-            )
-        total = self._copy()
+            return copy.deepcopy(other if self._parts is None else self)
+        self._check_alike(other.classes_, other.n_features_in_)
+        total = copy.deepcopy(self)
         for part, more in zip(total._parts, other._parts, strict=True):
             part.merge(more)
         return total
@@ -161,7 +120,7 @@ class ClassMoments:
     def __radd__(self, other):
         # The built-in sum() begins with 0.
         if isinstance(other, numbers.Number) and other == 0:
-            return self._copy()
+            return copy.deepcopy(self)
         return NotImplemented
 
     def __repr__(self):
@@ -171,21 +130,25 @@ class ClassMoments:
         shown = ", ".join(f"{label!r}: {count}" for label, count in counts)
         return f"ClassMoments({shown}; {self.n_features_in_} features)"
 
-    def _copy(self):
-        copied = ClassMoments()
-        if self._parts is not None:
-            copied.classes_ = self.classes_
-            copied.n_features_in_ = self.n_features_in_
-            copied._parts = [part.copy() for part in self._parts]
-        return copied
+    def _check_alike(self, classes, n_features):
+        """Raise unless moments of these classes and so many columns can be added."""
+        if not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"classes {classes.tolist()}, but these moments began with "
+                f"{self.classes_.tolist()}; name all of them with classes= at the first call"
+            )
+        if n_features != self.n_features_in_:
+            raise ValueError(
+                f"{n_features} columns, but these moments began with {self.n_features_in_}; pass "
+                "the same columns in the same order"
+            )
 
     def _filled(self, index=None):
         """All parts, or one, that have rows."""
         if self._parts is None:
             raise ValueError("there are no moments yet; call partial_fit or from_data")
-        for number, part in enumerate(self._parts):
-            if index in (None, number) and part.count == 0:
-                label = self.classes_.tolist()[number]
+        for part, label in zip(self._parts, self.classes_.tolist(), strict=True):
+            if part.count == 0 and (index is None or part is self._parts[index]):
                 raise ValueError(f"class {label!r} has no rows yet; add some with partial_fit")
         return self._parts if index is None else self._parts[index]
 
@@ -215,7 +178,7 @@ class ClassMoments:
         part = self._filled(index)
         if part.scatter is not None:
             return part.scatter / part.weight
-        factor = part.centered_rows()
+        factor = part.factor()
         return factor.T @ factor
 
     def factor(self, index):
@@ -226,7 +189,7 @@ class ClassMoments:
         """
         part = self._filled(index)
         if part.scatter is None:
-            return part.centered_rows()
+            return part.factor()
         # Eigenvectors of the correlations keep the digits of a column of small scale.
         sd = np.sqrt(np.diag(part.scatter))
         scale = np.where(sd > 0, sd, 1)
@@ -239,12 +202,7 @@ class ClassMoments:
         return np.array([part.variances() for part in self._filled()])
 
     def deviations(self, weights):
-        """Standard deviations along weights of shape (n_weights, n_features), one row each.
-
-        Returns
-        -------
-        ndarray of shape (n_weights, n_classes)
-        """
+        """Standard deviations, of shape (n_weights, n_classes), along weights, one a row."""
         used = np.flatnonzero(weights.any(axis=0))
         return np.array([part.deviations(used, weights[:, used]) for part in self._filled()]).T
 
@@ -257,10 +215,8 @@ class MomentPair:
 
     Attributes
     ----------
-    mean_diff : ndarray of shape (n_features,)
-        Mean of class 1 less mean of class 2.
-    ridge : ndarray of shape (n_features,)
-        What is added to the variances.
+    mean_diff, ridge : ndarray of shape (n_features,)
+        Mean of class 1 less mean of class 2, and what is added to the variances.
     """
 
     def __init__(self, mean_diff, covariances=None, factors=None, ridge=0.0):
@@ -275,12 +231,11 @@ class MomentPair:
         """The pair of two-class `moments` on some features, each measured in its `unit`."""
         matrices = [None, None]
         factors = [None, None]
-        everything = len(features) == moments.n_features_in_
         for index, part in enumerate(reversed(moments._filled())):
             if part.scatter is None:
-                factors[index] = part.centered_rows(None if everything else features)
-                factors[index] /= unit
+                factors[index] = part.factor()[:, features] / unit
             else:
+                everything = len(features) == moments.n_features_in_
                 scatter = part.scatter if everything else part.scatter[np.ix_(features, features)]
                 matrices[index] = scatter / part.weight / unit / unit[:, None]
         return cls(moments.gap()[features] / unit, matrices, factors, ridge)
@@ -369,136 +324,94 @@ class _Part:
         self.chunks = []  # pairs of rows and weights
         self.origin = self.offset = self.scatter = None
 
-    def copy(self):
-        twin = _Part(self.n_features)
-        twin.__dict__.update(self.__dict__)
-        twin.chunks = list(self.chunks)
-        if self.scatter is not None:
-            twin.offset, twin.scatter = self.offset.copy(), self.scatter.copy()
-        return twin
-
     def add(self, rows, weights):
         """Add rows, which are changed, with their positive weights."""
         if self.scatter is None and self.count + len(rows) < self.n_features:
-            self._keep(rows.copy(), weights)
-            return
-        self._forget_rows()
-        near = _near(rows, weights)
-        rows -= near
-        self._count(rows, weights, near)
+            self.chunks.append((rows, weights))
+            self.count += len(rows)
+            self.weight += weights.sum()
+        else:
+            self._sum_up_kept()
+            self._sum_up(rows, weights)
 
     def merge(self, other):
         if other.scatter is None:
             for rows, weights in other.chunks:
                 self.add(rows.copy(), weights)
-        elif self.count == 0:
-            self.__dict__.update(other.copy().__dict__)
         else:
-            self._forget_rows()
-            offset = other.offset + (other.origin - self.origin)
-            self._merge(other.count, other.weight, offset, other.scatter)
+            self._sum_up_kept()
+            self._merge(other.count, other.weight, other.origin, other.offset, other.scatter.copy())
 
-    def _keep(self, rows, weights):
-        self.chunks.append((rows, weights))
-        self.count += len(rows)
-        self.weight += _total(rows, weights)
-
-    def _forget_rows(self):
+    def _sum_up_kept(self):
         """Turn kept rows into a mean and a scatter."""
         if self.chunks:
-            origin, offset = self.location()
-            chunks = self.chunks
+            rows, weights = self._kept()
             self.chunks = []
             self.count = 0
             self.weight = 0.0
-            near = origin + offset
-            for rows, weights in chunks:
-                self._count(rows - near, weights, near)
+            self._sum_up(rows, weights)
 
-    def _count(self, rows, weights, near):
-        """Add rows that are measured from `near`; they are changed."""
-        mean = _mean(rows, weights)
-        if weights is not None:
+    def _kept(self):
+        """Copies of the kept rows and of their weights."""
+        rows, weights = zip(*self.chunks, strict=True)
+        return np.vstack(rows), np.hstack(weights)
+
+    def _sum_up(self, rows, weights):
+        origin, offset = _center(rows, weights)
+        weight = weights.sum()
+        if (weights != 1).any():
             rows *= np.sqrt(weights)[:, None]
-        if self.origin is None:
-            self.origin = near
-        offset = (near - self.origin) + mean
-        self._merge(len(rows), _total(rows, weights), offset, rows.T @ rows, mean)
+        scatter = rows.T @ rows - weight * np.outer(offset, offset)
+        self._merge(len(rows), weight, origin, offset, scatter)
 
-    def _merge(self, count, weight, offset, scatter, apart_from=None):
-        """Add a summary, by the update of Chan, Golub and LeVeque (1983).
-
-        The scatter is about a point from which its mean is `apart_from`, if that is given.
-        """
+    def _merge(self, count, weight, origin, offset, scatter):
+        """Add a summary, by the update of Chan, Golub and LeVeque (1983)."""
         total = self.weight + weight
-        corrections = []
-        scales = []
-        if apart_from is not None:
-            corrections.append(apart_from)
-            scales.append(-weight)
         if self.scatter is None:
+            self.origin = origin
             self.offset = offset
             self.scatter = scatter
         else:
-            apart = offset - self.offset
-            corrections.append(apart)
-            scales.append(self.weight * weight / total)
-            self.offset += apart * (weight / total)
+            apart = (origin - self.origin) + (offset - self.offset)
+            root = np.sqrt(self.weight * weight / total) * apart
+            self.offset = self.offset + apart * (weight / total)
             self.scatter += scatter
-        corrections = np.array(corrections)
-        self.scatter += corrections.T * scales @ corrections
+            self.scatter += np.outer(root, root)
         self.count += count
         self.weight = total
 
     def location(self):
         """A point near the mean, and what is left from there to the mean."""
-        if self.scatter is not None:
-            return self.origin, self.offset
-        rows = np.vstack([rows for rows, _ in self.chunks])
-        weights = np.hstack([np.ones(len(r)) if w is None else w for r, w in self.chunks])
-        origin = _near(rows, weights)
-        return origin, _mean(rows - origin, weights)
+        return _center(*self._kept()) if self.chunks else (self.origin, self.offset)
 
-    def centered_rows(self, features=None):
-        """Rows of the factor: centred, weighed, divided by the root of the weight."""
-        origin, offset = self.location()
-        if features is not None:
-            origin, offset = origin[features], offset[features]
-        scaled = []
-        for rows, weights in self.chunks:
-            rows = (rows if features is None else rows[:, features]) - origin
-            rows -= offset
-            root = 1 if weights is None else np.sqrt(weights)[:, None]
-            rows *= root / np.sqrt(self.weight)
-            scaled.append(rows)
-        return scaled[0] if len(scaled) == 1 else np.vstack(scaled)
+    def factor(self):
+        """Kept rows: centred, weighed, divided by the root of the weight."""
+        rows, weights = self._kept()
+        rows -= _center(rows, weights)[1]
+        rows *= np.sqrt(weights / self.weight)[:, None]
+        return rows
 
     def deviations(self, features, weights):
         if self.scatter is None:
-            return np.linalg.norm(self.centered_rows(features) @ weights.T, axis=0)
+            return np.linalg.norm(self.factor()[:, features] @ weights.T, axis=0)
         block = self.scatter[features[:, None], features]
         return np.sqrt(np.maximum((weights @ block * weights).sum(axis=1), 0) / self.weight)
 
     def variances(self):
         if self.scatter is not None:
             return np.diag(self.scatter) / self.weight
-        return (self.centered_rows() ** 2).sum(axis=0)
+        return (self.factor() ** 2).sum(axis=0)
 
 
-def _near(rows, weights):
-    """A point near the mean; where all rows could be equal, the first row, so that they cancel."""
-    mean = _mean(rows, weights)
-    return np.where(abs(mean - rows[0]) <= MAY_BE_CONSTANT * abs(mean), rows[0], mean)
-
-
-def _mean(rows, weights):
-    if weights is None:
-        return np.full(len(rows), 1 / len(rows)) @ rows
-    return weights / weights.sum() @ rows
-
-
-def _total(rows, weights):
-    return float(len(rows) if weights is None else weights.sum())
+def _center(rows, weights):
+    """Measure rows from a point near their mean; return it, and what is left to the mean."""
+    parts = weights / weights.sum()
+    mean = parts @ rows
+    # Where all rows could be equal, the point is the first of them, so that they cancel.
+    may_be_constant = abs(mean - rows[0]) <= MAY_BE_CONSTANT * abs(mean)
+    origin = np.where(may_be_constant, rows[0], mean)
+    rows -= origin
+    return origin, parts @ rows
 
 
 def _validated(X, y, sample_weight):
@@ -526,11 +439,19 @@ def _validated(X, y, sample_weight):
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise ValueError("y has NaN; drop the rows without a label first")
     if sample_weight is None:
-        return X, y, None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != y.shape:
-        raise ValueError(f"{len(y)} rows, but sample_weight has shape {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight has negative or infinite values; pass finite ones >= 0")
+        return X, y, np.ones(len(y))
+    weights = check_weights(sample_weight, len(y))
     counted = weights > 0
     return X[counted], y[counted], weights[counted]
+
+
+def check_weights(sample_weight, n_rows):
+    """The weights of so many rows as an array; raise unless they are finite and not negative."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"{n_rows} rows, but sample_weight has shape {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            "sample_weight has NaN, negative or infinite values; pass finite ones >= 0"
+        )
+    return weights

@@ -1,10 +1,10 @@
 """What a fit is given: the samples that count, and the features in units of their own."""
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fsnotes.core.moments import check_weights
 from fsnotes.core.tolerances import CONSTANT
 from fsnotes.errors import SelectionWarning, warn
 
@@ -26,9 +26,8 @@ class Samples:
     sample_weight : ndarray of shape (n_samples,)
         Above 0.
     row : ndarray of int, of shape (n_samples,)
-        The number of each sample in the table that the caller passed.
+        The number of each sample in the caller's table, which has `n_passed` rows.
     n_passed : int
-        The number of rows of that table.
     """
 
     X: np.ndarray
@@ -42,13 +41,7 @@ class Samples:
         """Keep the rows of positive weight; raise unless weights are finite and not negative."""
         if sample_weight is None:
             return cls(X, class_index, np.ones(len(X)), np.arange(len(X)), len(X))
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != class_index.shape:
-            raise ValueError(f"{len(X)} rows, but sample_weight has shape {weights.shape}")
-        if np.isnan(weights).any():
-            raise ValueError("sample_weight contains NaN; pass finite numbers >= 0")
-        if np.isinf(weights).any() or (weights < 0).any():
-            raise ValueError("sample_weight has negative or infinite values; pass finite ones >= 0")
+        weights = check_weights(sample_weight, len(X))
         counts = np.flatnonzero(weights)
         return cls(X[counts], class_index[counts], weights[counts], counts, len(X))
 
@@ -89,7 +82,7 @@ class Samples:
 
     def distinct_points(self):
         """Places of the samples that differ in some feature, whatever their class, in order."""
-        return np.sort(np.unique(self.X, axis=0, return_index=True)[1])
+        return first_of_equals(self.X)
 
 
 @dataclass(frozen=True)
@@ -100,10 +93,8 @@ class FeatureScaling:
     ----------
     used : ndarray of int
         The features that vary.
-    center : ndarray
-        The point from which each of them is measured.
-    unit : ndarray
-        The unit in which each of them is measured, 1 with ``scale=False``.
+    center, unit : ndarray
+        From where each of them is measured, and in which unit, 1 with ``scale=False``.
     deviations : ndarray
         The pooled standard deviation of each of them within the classes.
     n_features : int
@@ -132,13 +123,8 @@ class FeatureScaling:
 
     def take(self, places):
         """Some of the features in use."""
-        return replace(
-            self,
-            used=self.used[places],
-            center=self.center[places],
-            unit=self.unit[places],
-            deviations=self.deviations[places],
-        )
+        names = ("used", "center", "unit", "deviations")
+        return replace(self, **{name: getattr(self, name)[places] for name in names})
 
 
 def feature_units(moments, names=None, quiet=False):
@@ -174,6 +160,6 @@ def first_of_equals(vectors):
     """Places of the first of equal rows each, in order; zeros of either sign are equal."""
     places = {}
     for place, vector in enumerate(vectors):
-        # Adding 0 turns -0.0, which has other bytes, into 0.0; digests take less room than rows.
-        places.setdefault(hashlib.sha256(vector + 0.0).digest(), place)
+        # Adding 0 turns -0.0, which has other bytes, into 0.0.
+        places.setdefault((vector + 0.0).tobytes(), place)
     return np.array(list(places.values()), dtype=int)

@@ -13,18 +13,10 @@ __all__ = ["Question", "Wrong", "number", "own_rng", "vector"]
 
 
 def own_rng(student, seed):
-    """A generator of random numbers that belongs to one student.
+    """A generator of random numbers that belongs to one student of a course with this seed.
 
-    Parameters
-    ----------
-    student : str
-        The identity by which work is handed in; case and spaces around it do not matter.
-    seed : int
-        Of the course.
-
-    Returns
-    -------
-    numpy.random.Generator
+    The student is named by the identity by which work is handed in; case and spaces around it do
+    not matter.
 
     Examples
     --------
@@ -101,12 +93,7 @@ class Question:
         return sum(self.parts.values())
 
     def drawn(self, seed):
-        """Cases, the same for the same seed.
-
-        Returns
-        -------
-        list of (str, dict)
-        """
+        """Cases, pairs of a part and its arguments, the same for the same seed."""
         found = list(self.cases(np.random.default_rng([seed, zlib.crc32(self.name.encode())])))
         strange = {part for part, _ in found} ^ set(self.parts)
         if strange:
@@ -116,18 +103,7 @@ class Question:
     def marks(self, drawn, truths, answers):
         """Points of each part, and a hint for each that is not right.
 
-        Parameters
-        ----------
-        drawn : list of (str, dict)
-        truths : list
-            What is right in each case.
-        answers : list
-            In each case an answer, or a `Wrong` where there is none.
-
-        Returns
-        -------
-        points, hints : dict
-            By part.
+        For each case drawn there is what is right, and an answer, or a `Wrong` where there is none.
         """
         hints = {}
         for (part, arguments), true, answer in zip(drawn, truths, answers, strict=True):
@@ -145,17 +121,7 @@ class Question:
         return {p: 0 if p in hints else worth for p, worth in self.parts.items()}, hints
 
     def score(self, function, seed=0):
-        """Points of a function, called here, with hints printed.
-
-        Parameters
-        ----------
-        function : callable
-        seed : int, default=0
-
-        Returns
-        -------
-        float
-        """
+        """Points of a function, called here, with hints printed."""
         drawn = self.drawn(seed)
         answers = []
         for _, arguments in drawn:

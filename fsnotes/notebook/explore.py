@@ -26,20 +26,18 @@ QUICK = 0.15
 def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids):
     """Let the reader move one or two parameters of a figure.
 
-    With a kernel, sliders draw again at any value between the ends of a grid, while they
-    move if that takes less than 0.15 s, else when they are let go. In the book,
-    where the environment variable ``FSNOTES_STATIC`` is set, and wherever no kernel or no
-    ipywidgets is at hand, the figures of all grid points are made at once and travel with
-    the page.
+    With a kernel, sliders draw again at any value between the ends of a grid, while they move if
+    that takes less than 0.15 s, else when they are let go. In the book, where the environment
+    variable ``FSNOTES_STATIC`` is set, and wherever no kernel or no ipywidgets is at hand, the
+    figures of all grid points are made at once and travel with the page.
 
     Parameters
     ----------
     draw : callable
         ``draw(**parameters)`` returns a matplotlib figure.
     alt : callable
-        ``alt(**parameters)`` returns the alternative text with the numbers in it. Where
-        ``draw`` and ``alt`` need the same solution, decorate what solves with
-        ``functools.lru_cache``.
+        ``alt(**parameters)`` returns the alternative text with the numbers in it. Where both need
+        the same solution, decorate what solves with ``functools.lru_cache``.
     labels, units : dict of str, optional
         What to call a parameter, and the unit to print after its value.
     start : dict, optional
@@ -72,8 +70,7 @@ def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids
     for role, function in (("draw", draw), ("alt", alt)):
         if not callable(function):
             raise TypeError(f"{role}={function!r}; pass a function of the parameters")
-    dials = _dials(grids, labels or {}, units or {}, start or {})
-    explorer = Explorer(draw, alt, dials, dpi)
+    explorer = Explorer(draw, alt, _dials(grids, labels or {}, units or {}, start or {}), dpi)
     if _is_live():
         explorer._go_live()
     else:
@@ -84,18 +81,15 @@ def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids
 class Explorer:
     """What `explore` returns; a notebook or the book displays it.
 
-    Attributes
-    ----------
-    sliders : dict
-        The live sliders by parameter name; empty without a kernel.
-    picture : ipywidgets.HTML or None
-        The live picture with its alternative text; None without a kernel.
+    With a kernel, `sliders` holds the live sliders by parameter name, and `picture` the live
+    picture with its alternative text.
     """
 
     def __init__(self, draw, alt, dials, dpi=None):
         self._draw = draw
         self._alt = alt
         self._dials = dials
+        self._start = {dial.name: dial.start for dial in dials}
         self._dpi = dpi
         self._html = None
         self._widget = None
@@ -116,18 +110,10 @@ class Explorer:
         """The current parameters."""
         if self.sliders:
             return {dial.name: dial.clip(self.sliders[dial.name].value) for dial in self._dials}
-        return {dial.name: dial.start for dial in self._dials}
+        return self._start
 
     def html(self):
-        """The explorer as HTML with all its frames; needs no kernel.
-
-        Raises
-        ------
-        ValueError
-            When frames are too few, too many, of different sizes, or share a text.
-        fsnotes.notebook.plots.FigureError
-            When a frame has a text that cannot be read on a phone.
-        """
+        """The explorer as HTML with all its frames, which are checked; needs no kernel."""
         if self._html is None:
             dpi = self._resolution()
             names = [dial.name for dial in self._dials]
@@ -135,8 +121,7 @@ class Explorer:
             points = [dict(zip(names, point, strict=True)) for point in grid]
             pictures = [self._frame(point, dpi, checked=True) for point in points]
             _refuse_frames(pictures)
-            first = points.index({dial.name: dial.start for dial in self._dials})
-            self._html = _page(self._dials, pictures, first)
+            self._html = _page(self._dials, pictures, first=points.index(self._start))
         return self._html
 
     def _go_live(self):
@@ -234,10 +219,9 @@ class Dial:
         """The ipywidgets slider over the range of the grid."""
         import ipywidgets
 
-        label = f"{self.label} ({self.unit})" if self.unit else self.label
         shared = {
             "value": self.start,
-            "description": label,
+            "description": f"{self.label} ({self.unit})" if self.unit else self.label,
             "style": {"description_width": "initial"},
             "layout": {"width": "100%", "max_width": "480px"},
         }
@@ -246,20 +230,14 @@ class Dial:
         low, high = self.values[0], self.values[-1]
         if isinstance(low, int):
             return ipywidgets.IntSlider(min=low, max=high, **shared)
+        slider = ipywidgets.FloatSlider
         if self.is_geometric:
             low, high = math.log10(low), math.log10(high)
-            step = _tidy_step(high - low)
-            shared["readout_format"] = ".3g"
-            return ipywidgets.FloatLogSlider(min=low, max=high, step=step, **shared)
-        step = _tidy_step(high - low)
-        decimals = max(0, -math.floor(math.log10(step)))
-        shared["readout_format"] = f".{decimals}f"
-        return ipywidgets.FloatSlider(min=low, max=high, step=step, **shared)
-
-
-def _tidy_step(span):
-    # A power of ten that crosses the range in 50 to 500 presses of a key.
-    return 10.0 ** math.floor(math.log10(span / 50))
+            slider = ipywidgets.FloatLogSlider
+        # A power of ten that crosses the range in 50 to 500 presses of a key.
+        digits = -math.floor(math.log10((high - low) / 50))
+        written = ".3g" if self.is_geometric else f".{max(0, digits)}f"
+        return slider(min=low, max=high, step=10.0**-digits, readout_format=written, **shared)
 
 
 def _number(value, digits):
@@ -301,12 +279,12 @@ def _grid(name, grid):
     kinds = {type(value) for value in values}
     if kinds == {int, float}:
         values = [float(value) for value in values]
-    are_strings = kinds == {str}
-    are_numbers = bool(kinds) and kinds <= {int, float}
-    if are_strings:
+    if kinds == {str}:
         is_fine = len(set(values)) == len(values)
     else:
-        is_fine = are_numbers and np.isfinite(values).all() and (np.diff(values) > 0).all()
+        is_fine = (
+            kinds <= {int, float} and np.isfinite(values).all() and (np.diff(values) > 0).all()
+        )
     if not is_fine or len(values) < 2:
         raise ValueError(f"{name}={values}; a grid takes {allowed}")
     return values
@@ -330,11 +308,9 @@ def _refuse_frames(pictures):
             f"{len(pictures)} frames have {texts} different alternative texts; at least "
             f"{FEWEST_FRAMES} are needed: use a finer grid, or put more numbers into alt"
         )
-    if len(sizes := sorted({picture.size for picture in pictures})) > 1:
-        raise ValueError(
-            f"frames have sizes {sizes} px; all must have one size: give every figure the "
-            "same figsize"
-        )
+    sizes = sorted({picture.size for picture in pictures})
+    if len(sizes) > 1:
+        raise ValueError(f"frames have sizes {sizes} px; give every figure the same figsize")
 
 
 def _page(dials, pictures, first):

@@ -3,36 +3,18 @@
 import base64
 import html
 import io
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from itertools import combinations
-from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from cycler import cycler
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
 
-__all__ = [
-    "COLORS",
-    "DASHES",
-    "INK",
-    "MARKERS",
-    "FigureError",
-    "Picture",
-    "check",
-    "figure",
-    "png",
-    "show",
-    "style",
-]
+__all__ = ["COLORS", "DASHES", "INK", "MARKERS", "FigureError", "figure", "show", "style"]
 
 COLORS = ("#0072B2", "#B34700", "#007A5E", "#A3407F", "#8A6100")
 MARKERS = ("o", "s", "^", "D", "v")
@@ -49,7 +31,6 @@ STYLE = {
     "axes.edgecolor": INK,
     "axes.facecolor": "white",
     "axes.labelcolor": INK,
-    "axes.labelsize": 11,
     "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=DASHES),
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -57,7 +38,6 @@ STYLE = {
     "axes.titlelocation": "left",
     "axes.titlepad": 8,
     "axes.titlesize": 12,
-    "axes.titleweight": "normal",
     "figure.facecolor": "white",
     "figure.titlesize": 12,
     "font.family": "DejaVu Sans",
@@ -66,19 +46,13 @@ STYLE = {
     "image.cmap": "cividis",
     "legend.edgecolor": "#BBBBBB",
     "legend.fancybox": False,
-    "legend.fontsize": 11,
     "legend.framealpha": 1.0,
     "legend.handlelength": 2.8,
     "lines.linewidth": 1.8,
     "lines.markersize": 6,
-    "savefig.bbox": None,
-    "savefig.facecolor": "white",
     "text.color": INK,
-    "text.usetex": False,
     "xtick.color": INK,
-    "xtick.labelsize": 11,
     "ytick.color": INK,
-    "ytick.labelsize": 11,
 }
 
 
@@ -98,22 +72,13 @@ class FigureError(ValueError):
         super().__init__(f"{count} in the figure as shown {width} px wide:\n{lines}")
 
 
-def style() -> AbstractContextManager:
-    """Use the style of the notes inside a ``with`` block.
-
-    Examples
-    --------
-    >>> import matplotlib as mpl
-    >>> from fsnotes.notebook import plots
-    >>> with plots.style():
-    ...     mpl.rcParams["font.size"]
-    11.0
-    """
+def style():
+    """Use the style of the notes inside a ``with`` block."""
     return mpl.rc_context(STYLE)
 
 
 def figure(panels=1, **subplots):
-    """Start a figure of 4.8 x 3.6 in at 200 dpi; two panels are stacked.
+    """Start a figure of 4.8 x 3.6 in at 200 dpi, with one panel or more, stacked.
 
     Matplotlib reads most settings while it draws, so the style stays on after the call.
     Inside ``with style():`` the previous settings come back at the end of the block.
@@ -121,15 +86,9 @@ def figure(panels=1, **subplots):
     Parameters
     ----------
     panels : int, default=1
-        Number of panels, from top to bottom.
     **subplots
-        Passed to ``matplotlib.pyplot.subplots``, as in ``sharex=True``.
-
-    Returns
-    -------
-    fig : matplotlib.figure.Figure
-    ax : matplotlib.axes.Axes or array of Axes
-        One axes, or an array of them, the topmost first.
+        Passed to ``matplotlib.pyplot.subplots``, as in ``sharex=True``, whose figure and axes are
+        returned, the topmost first.
 
     Examples
     --------
@@ -142,54 +101,27 @@ def figure(panels=1, **subplots):
     """
     mpl.rcParams.update(STYLE)
     size = (4.8, 3.6 if panels == 1 else 3.0 * panels)
-    return plt.subplots(
-        panels, **{"figsize": size, "dpi": 200, "layout": "constrained", **subplots}
-    )
+    options = {"figsize": size, "dpi": 200, "layout": "constrained"}
+    return plt.subplots(panels, **options | subplots)
 
 
 def check(fig, width=340):
     """Refuse a figure with a text that is small, cut off or covered, or an axis without label.
 
-    Parameters
-    ----------
-    fig : matplotlib.figure.Figure
-    width : int, default=340
-        Width in pixels at which the figure is shown, that of a phone.
+    The figure is measured as shown so many pixels wide, by default as on a phone. No text may have
+    a font size under 10 px, leave the canvas, overlap another text or lie under a legend, and axes
+    with data need an x and a y label. A `FigureError` names all faults.
 
-    Raises
-    ------
-    FigureError
-        With all faults: a text whose font size is under 10 px, that leaves the canvas,
-        overlaps another text or lies under a legend, and an axes with data that lacks an
-        x or a y label.
-
-    Notes
-    -----
     Boxes may touch by 1 px. A slanted text counts as its upright bounding box. A super- or
     subscript counts with the size of the text it belongs to. An axis whose tick labels are
     hidden may leave its label to an axes that shares it.
-
-    Examples
-    --------
-    >>> from fsnotes.notebook import plots
-    >>> with plots.style():
-    ...     fig, ax = plots.figure()
-    ...     _ = ax.plot([1, 2, 4])
-    ...     _ = ax.set(xlabel="round", ylabel="error (%)")
-    ...     plots.check(fig)
-    ...     _ = ax.set_ylabel("")
-    ...     plots.check(fig)
-    Traceback (most recent call last):
-    fsnotes.notebook.plots.FigureError: 1 fault in the figure as shown 340 px wide:
-    - axes 1 has no y label: call ax.set_ylabel("name (unit)")
-    >>> plots.plt.close(fig)
     """
     fig.draw_without_rendering()
     scale = width / fig.bbox.width
     boxes = [(text, _box(text, scale)) for text in _texts(fig) if _is_drawn(text)]
     faults = [
         *_small(boxes, fig.dpi * scale / 72),
-        *_cut_off(boxes, _scaled(fig.bbox, scale)),
+        *_cut_off(boxes, Bbox(fig.bbox.get_points() * scale)),
         *_overlapping(boxes),
         *_under_legend(fig, boxes, scale),
         *_unlabelled(fig),
@@ -198,30 +130,13 @@ def check(fig, width=340):
         raise FigureError(faults, width)
 
 
-def png(fig, dpi=200, colors=64) -> bytes:
-    """Draw a figure as a PNG with few colours; all figures of one size give one size.
-
-    Parameters
-    ----------
-    fig : matplotlib.figure.Figure
-    dpi : int, default=200
-    colors : int, default=64
-        Largest number of colours, without dithering.
-
-    Examples
-    --------
-    >>> from fsnotes.notebook import plots
-    >>> with plots.style():
-    ...     fig, ax = plots.figure()
-    ...     plots.png(fig)[1:4]
-    b'PNG'
-    >>> plots.plt.close(fig)
-    """
+def png(fig, dpi=200, colors=64):
+    """Draw a figure as a PNG of so many colours at most; figures of one size give one size."""
     drawn = io.BytesIO()
     with mpl.rc_context({"savefig.bbox": None}):
-        fig.savefig(
-            drawn, format="png", dpi=dpi, facecolor="white", pil_kwargs={"compress_level": 0}
-        )
+        # what is packed below is not compressed before
+        fast = {"compress_level": 0}
+        fig.savefig(drawn, format="png", dpi=dpi, facecolor="white", pil_kwargs=fast)
     small = Image.open(drawn).convert("RGB").quantize(colors, dither=Image.Dither.NONE)
     packed = io.BytesIO()
     small.save(packed, format="png", optimize=True)
@@ -231,12 +146,7 @@ def png(fig, dpi=200, colors=64) -> bytes:
 class Picture:
     """A finished figure with its alternative text, which notebooks and the book display.
 
-    Parameters
-    ----------
-    data : bytes
-        The PNG.
-    alt : str
-        What the figure shows, in words and numbers.
+    `data` is a PNG, and `alt` says what the figure shows, in words and numbers.
     """
 
     def __init__(self, data, alt):
@@ -252,10 +162,6 @@ class Picture:
     def __repr__(self):
         return f"Picture({self.alt!r})"
 
-    def save(self, path):
-        """Write the PNG to a file, as a script may want to."""
-        Path(path).write_bytes(self.data)
-
     def _repr_png_(self):
         return self.data
 
@@ -269,7 +175,7 @@ class Picture:
         )
 
 
-def show(fig, alt) -> Picture:
+def show(fig, alt):
     """Check a figure, close it, and return it as a picture with an alternative text.
 
     Parameters
@@ -296,27 +202,23 @@ def show(fig, alt) -> Picture:
         plt.close(fig)
 
 
-def _texts(artist: Artist) -> Iterator[Text]:
+def _texts(artist):
     if not artist.get_visible():
         return
     if isinstance(artist, Text):
         yield artist
     for child in artist.get_children():
-        if isinstance(child, Axis):
-            yield from _axis_texts(child)
-        else:
-            yield from _texts(child)
+        yield from _axis_texts(child) if isinstance(child, Axis) else _texts(child)
 
 
-def _axis_texts(axis: Axis) -> Iterator[Text]:
-    if not axis.get_visible() or not axis.axes.axison:
-        return
-    yield from _texts(axis.label)
-    yield from _texts(axis.get_offset_text())
-    yield from _tick_labels(axis)
+def _axis_texts(axis):
+    if axis.get_visible() and axis.axes.axison:
+        yield from _texts(axis.label)
+        yield from _texts(axis.get_offset_text())
+        yield from _tick_labels(axis)
 
 
-def _tick_labels(axis: Axis) -> Iterator[Text]:
+def _tick_labels(axis):
     low, high = sorted(axis.get_transform().transform(axis.get_view_interval()))
     slack = 1e-6 * (high - low)
     for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
@@ -324,7 +226,7 @@ def _tick_labels(axis: Axis) -> Iterator[Text]:
             yield from _texts(tick)
 
 
-def _is_drawn(text: Text) -> bool:
+def _is_drawn(text):
     if not text.get_text().strip():
         return False
     # An annotation of a point outside its axes, or a text clipped away, has no tight box.
@@ -332,13 +234,16 @@ def _is_drawn(text: Text) -> bool:
     return box is not None and box.width > 0 and box.height > 0
 
 
-def _box(text: Text, scale: float) -> Bbox:
-    # Text's own method leaves out the arrow of an annotation.
-    return _scaled(Text.get_window_extent(text), scale)
+def _box(artist, scale):
+    # The method of an annotation would add its arrow.
+    own = Text if isinstance(artist, Text) else type(artist)
+    return Bbox(own.get_window_extent(artist).get_points() * scale)
 
 
-def _scaled(box: Bbox, scale: float) -> Bbox:
-    return Bbox(box.get_points() * scale)
+def _common(one, other):
+    """What two boxes have in common, if that is more than a touch."""
+    common = Bbox.intersection(one, other)
+    return common if common and min(common.width, common.height) > TOUCHING else None
 
 
 def _small(boxes, pixels_per_point):
@@ -370,8 +275,7 @@ def _cut_off(boxes, canvas):
 
 def _overlapping(boxes):
     for (first, one), (second, other) in combinations(boxes, 2):
-        common = Bbox.intersection(one, other)
-        if common is not None and min(common.width, common.height) > TOUCHING:
+        if common := _common(one, other):
             yield (
                 f"texts {first.get_text()!r} and {second.get_text()!r} overlap by "
                 f"{common.width:.0f} x {common.height:.0f} px: move or shorten one"
@@ -379,25 +283,23 @@ def _overlapping(boxes):
 
 
 def _under_legend(fig, boxes, scale):
-    for legend in fig.findobj(lambda artist: isinstance(artist, Legend) and artist.get_visible()):
-        frame = _scaled(legend.get_window_extent(), scale)
+    for legend in fig.findobj(Legend):
         own = {legend.get_title(), *legend.get_texts()}
         for text, box in boxes:
-            common = Bbox.intersection(frame, box)
-            if text not in own and common and min(common.width, common.height) > TOUCHING:
+            if legend.get_visible() and text not in own and _common(_box(legend, scale), box):
                 yield f"text {text.get_text()!r} lies under a legend: move one of them"
 
 
-def _unlabelled(fig: Figure):
+def _unlabelled(fig):
     for number, ax in enumerate(fig.axes, start=1):
-        if not (ax.get_visible() and ax.axison and ax.has_data()):
-            continue
-        for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
-            if axis.get_visible() and not _is_named(ax, name, axis):
-                yield f'axes {number} has no {name} label: call ax.set_{name}label("name (unit)")'
+        if ax.get_visible() and ax.axison and ax.has_data():
+            for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+                if axis.get_visible() and not _is_named(ax, name, axis):
+                    label = f'call ax.set_{name}label("name (unit)")'
+                    yield f"axes {number} has no {name} label: {label}"
 
 
-def _is_named(ax: Axes, name: str, axis: Axis) -> bool:
+def _is_named(ax, name, axis):
     if axis.label.get_text().strip() or getattr(ax.figure, f"get_sup{name}label")():
         return True
     if any(text.get_text() for text in _tick_labels(axis)):

@@ -396,12 +396,6 @@ def test_show_returns_a_picture_and_closes_the_figure():
     assert attributes["class"] == "fsn-picture" and "falls" in repr(picture)
 
 
-def test_picture_is_saved_as_it_is_shown(tmp_path):
-    picture = plots.show(good_figure()[0], alt="Error falls.")
-    picture.save(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").read_bytes() == picture.data
-
-
 def test_show_does_not_enlarge_a_small_figure():
     fig, _ = plots.figure(figsize=(1.5, 1))
     picture = plots.Picture(plots.png(fig), "small")
