@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize, minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes import L1, MCP, SCAD, CappedL1, Exponential, Log, Power
@@ -50,8 +49,8 @@ class Denoising:
 class Ridged:
     """|A x - b|^2 / 2 + price * sum of a surrogate, by ridges with weights."""
 
-    def __init__(self, A, b, surrogate, price=0.3, scale=1.0):
-        self.A, self.b, self.surrogate, self.price, self.scale = A, b, surrogate, price, scale
+    def __init__(self, A, b, surrogate, price=0.3):
+        self.A, self.b, self.surrogate, self.price = A, b, surrogate, price
 
     def value(self, x):
         fit = ((self.A @ x - self.b) ** 2).sum() / 2
@@ -59,8 +58,7 @@ class Ridged:
 
     def tangent(self, x):
         # an infinite ridge is more than a linear solver takes
-        of_square = self.surrogate.slope_of_square(np.maximum(abs(x), 1e-12))
-        return 2 * self.scale * self.price * of_square
+        return 2 * self.price * self.surrogate.slope_of_square(np.maximum(abs(x), 1e-12))
 
     def minimize(self, ridges, x):
         return np.linalg.solve(self.A.T @ self.A + np.diag(ridges), self.A.T @ self.b)
@@ -73,8 +71,8 @@ class Ridged:
 class Gradient:
     """|x - goal|^2 / 2 by steps of half the way, under a majoriser of twice the curvature."""
 
-    def __init__(self, goal=1.0):
-        self.goal = goal
+    def __init__(self, goal=1.0, way=0.5):
+        self.goal, self.way = goal, way
 
     def value(self, x):
         return float(((x - self.goal) ** 2).sum() / 2)
@@ -83,7 +81,7 @@ class Gradient:
         return x - self.goal
 
     def minimize(self, slope, x):
-        return x - slope / 2
+        return x - self.way * slope
 
 
 class Scripted:
@@ -124,11 +122,11 @@ def check_descent(result):
     assert result.objective == min(objectives)
 
 
-def regression(seed, rows=15, columns=8):
+def regression(seed):
     rng = np.random.default_rng(seed)
-    A = rng.normal(size=(rows, columns))
-    A[:, 1] = A[:, 0] + 0.1 * rng.normal(size=rows)
-    return A, A[:, :3] @ [2.0, -1, 0.5] + 0.3 * rng.normal(size=rows)
+    A = rng.normal(size=(15, 8))
+    A[:, 1] = A[:, 0] + 0.1 * rng.normal(size=15)
+    return A, A[:, :3] @ [2.0, -1, 0.5] + 0.3 * rng.normal(size=15)
 
 
 # it descends and ends where the objective is stationary
@@ -141,15 +139,12 @@ def test_means_with_weights_find_the_median(size):
         problem = Median(numbers)
         x, result, _ = recorded(problem, np.array([numbers.mean()]), tol=1e-10, max_iter=5000)
         check_descent(result)
+        assert result.status == "converged"
         low, high = np.sort(numbers)[[(size - 1) // 2, size // 2]]
         assert low - 0.05 <= x[0] <= high + 0.05
-        best = minimize_scalar(
-            lambda t: problem.value(np.array([t])),  # noqa: B023
-            bounds=(numbers.min() - 1, numbers.max() + 1),
-            options={"xatol": 1e-10},
-        )
-        assert result.objective <= best.fun * (1 + 1e-6)
-        assert result.status == "converged"
+        # where the derivative of the sum of rounded sizes is zero
+        steps = x[0] - numbers
+        assert abs((steps / np.hypot(steps, problem.eps)).sum()) < 1e-4
 
 
 @pytest.mark.parametrize("surrogate", CONCAVE, ids=repr)
@@ -177,7 +172,9 @@ def test_a_convex_problem_is_solved_in_one_step():
     assert result.steps[-1].change == 0
 
 
-@pytest.mark.parametrize("surrogate", [Power(0.5, 0.1), Power(1, 0.01), Power(1.5), Log(0.3)])
+@pytest.mark.parametrize(
+    "surrogate", [Power(0.5, 0.1), Power(1, 0.01), Power(1.5, 0.1), Power(1.5), Log(0.3)], ids=repr
+)
 def test_ridges_descend_to_a_stationary_point(surrogate):
     for seed in range(20):
         A, b = regression(seed)
@@ -189,24 +186,6 @@ def test_ridges_descend_to_a_stationary_point(surrogate):
         kept = abs(x) > 1e-7  # a slope that jumps at 0 is approached, not reached
         assert abs(problem.slope(x)[kept]).max() < 1e-5
         assert kept.sum() >= 2
-
-
-def test_a_convex_power_is_minimised():
-    for seed in range(20):
-        A, b = regression(seed)
-        problem = Ridged(A, b, Power(1.5, 0.1))
-        x, result, _ = recorded(problem, np.ones(8), tol=1e-9, max_iter=1000)
-        best = minimize(problem.value, np.zeros(8), jac=problem.slope, tol=1e-10)
-        assert result.objective <= best.fun * (1 + 1e-9)
-        assert np.allclose(x, best.x, atol=1e-4)
-
-
-def test_every_limit_of_a_harsh_surrogate_depends_on_the_start():
-    problem = Denoising(np.array([1.0]), Exponential(5), price=0.8)
-    low, _, _ = recorded(problem, np.array([0.0]))
-    high, result, _ = recorded(problem, np.array([1.0]))
-    assert low[0] == 0 and high[0] > 0.9
-    assert result.status == "converged" and result.steps[-1].n_selected == 1
 
 
 # what is recorded
@@ -227,12 +206,6 @@ def test_steps_say_what_happened():
     types = {(type(s.objective), type(s.change), type(s.n_selected)) for s in result.steps}
     assert types == {(float, float, int)}
     assert (result.duality_gap, result.violation, result.counts) == (0, 0, {})
-
-
-def test_the_number_of_selected_is_counted():
-    problem = Denoising(np.array([3.0, 0.3, -0.4, 2]), Exponential(1))
-    _, result, _ = recorded(problem, np.array([3.0, 0.3, 0, 2]))
-    assert [step.n_selected for step in result.steps[:2]] == [3, 2]
 
 
 def test_the_callback_sees_each_step_as_it_is_made():
@@ -312,14 +285,12 @@ def test_a_start_that_is_optimal_takes_one_step():
     assert result.steps[1].change == 0 and x.tolist() == [2, 2] and result.objective == 0
 
 
-def test_the_zero_vector():
-    x, result, _ = recorded(Denoising(np.array([0.1, -0.2]), L1()), np.zeros(2))
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_the_zero_vector(start):
+    problem = Denoising(np.array([0.1, -0.2]), L1())
+    x, result, _ = recorded(problem, np.full(2, start))
     assert x.tolist() == [0, 0] and result.status == "converged"
-    assert [step.n_selected for step in result.steps] == [0, 0]
-    assert result.steps[1].change == 0
-    # and reached from elsewhere
-    x, result, _ = recorded(Denoising(np.array([0.1, -0.2]), L1()), np.ones(2))
-    assert x.tolist() == [0, 0] and result.status == "converged"
+    assert result.steps[-1].n_selected == result.steps[-1].change == 0
     assert result.objective == pytest.approx(0.025)
 
 
@@ -359,34 +330,6 @@ def test_a_surrogate_concave_in_the_square_rises_in_an_l1_step():
     assert caught > 20
     x, _ = rises(Denoising(np.array([1.0]), Power(1.0, 0.5), price=1.0), np.array([0.3]))
     assert x[0] == 0.3
-
-
-def test_a_square_rises_in_an_l1_step_from_zero():
-    # flat at 0, so the step goes to 2, where the tangent sends it back to 0: the least is 2 / 3
-    problem = Denoising(np.array([2.0]), Power(2.0), price=1.0)
-    for start, best in ((0.0, 0.0), (0.6, 0.6), (0.9, 0.9)):
-        x, _ = rises(problem, np.array([start]))
-        assert x[0] == best
-
-
-@pytest.mark.parametrize("scale", [0.2, 0.5])
-def test_a_tangent_scaled_wrongly_rises(scale):
-    for seed in range(10):
-        A, b = regression(seed)
-        best, result, _ = recorded(
-            Ridged(A, b, Power(1, 0.01), price=5.0), np.linalg.lstsq(A, b)[0], max_iter=5000
-        )
-        x, _ = rises(Ridged(A, b, Power(1, 0.01), 5.0, scale), best)
-        assert np.array_equal(x, best)
-
-
-def test_a_step_too_long_rises_at_once():
-    class Long(Gradient):
-        def minimize(self, slope, x):
-            return x - 2.5 * slope
-
-    x, result = rises(Long(0.0), np.array([4.0]))
-    assert x.tolist() == [4] and len(result.steps) == 1 and result.objective == 8
 
 
 def test_the_better_point_is_the_one_before_the_rise():
@@ -438,12 +381,6 @@ def test_an_objective_that_is_no_number_is_a_rise(bad):
     assert x.tolist() == [2] and result.objective == 2
 
 
-def test_a_point_that_is_no_number_is_not_kept():
-    problem = Scripted([2], [np.nan], value=lambda x: float(x[0]))
-    x, _ = rises(problem, np.array([3.0]))
-    assert x.tolist() == [2]
-
-
 def test_a_start_of_infinite_objective_may_be_left():
     problem = Scripted([1], [1], value=lambda x: float(x[0]) if x[0] < 2 else np.inf)
     x, result, _ = recorded(problem, np.array([3.0]))
@@ -455,32 +392,23 @@ def test_a_start_of_infinite_objective_may_be_left():
 
 def test_stages_continue_from_one_to_the_next():
     seen = []
-
-    def follow(step, x):
-        seen.append((step.stage, x.copy()))
-
     y = np.array([2.0, 1, 0.4])
     problems = [Denoising(y, Exponential(alpha)) for alpha in (0.1, 1, 10)]
-    x, result = stages(problems, y, callback=follow)
-    assert [step.stage for step in result.steps] == [stage for stage, _ in seen]
-    assert sorted({step.stage for step in result.steps}) == [0, 1, 2]
-    assert (np.diff([step.stage for step in result.steps]) >= 0).all()
-    for stage in (1, 2):
-        reached = [point for number, point in seen if number == stage - 1][-1]
-        begun = [point for number, point in seen if number == stage][0]
-        assert np.array_equal(begun, reached)
-    own = [step.objective for step in result.steps if step.stage == 2]
-    assert own[0] == problems[2].value(begun) and result.objective == own[-1]
+    x, result = stages(iter(problems), y, callback=lambda step, x: seen.append((step, x.copy())))
+    numbers = [step.stage for step in result.steps]
+    assert numbers == [step.stage for step, _ in seen]
+    assert numbers == sorted(numbers) and set(numbers) == {0, 1, 2}
+    assert (np.diff([step.seconds for step in result.steps]) > 0).all()
     assert result.status == "converged" and np.array_equal(x, seen[-1][1])
+    start = y
     for stage, problem in enumerate(problems):
-        check_descent(
-            Result(
-                "converged",
-                min(step.objective for step in result.steps if step.stage == stage),
-                tuple(step for step in result.steps if step.stage == stage),
-            )
-        )
-        assert problem.surrogate.alpha == (0.1, 1, 10)[stage]
+        own = [(step, point) for step, point in seen if step.stage == stage]
+        assert np.array_equal(own[0][1], start)
+        assert own[0][0].objective == problem.value(start)
+        objectives = [step.objective for step, _ in own]
+        check_descent(Result("converged", min(objectives), tuple(step for step, _ in own)))
+        start = own[-1][1]
+    assert result.objective == objectives[-1]
 
 
 def test_a_continuation_reaches_what_one_stage_does_not():
@@ -498,23 +426,9 @@ def test_options_reach_every_stage():
     assert result.status == "max_iter"
 
 
-def test_stages_take_a_generator():
-    _, result = stages((Gradient(goal) for goal in (1.0, 2.0)), np.array([5.0]), tol=1e-9)
-    assert result.steps[-1].stage == 1 and result.objective < 1e-12
-
-
-def test_seconds_rise_through_all_stages():
-    _, result = stages([Gradient(goal) for goal in (1.0, 2.0, 3.0)], np.array([5.0]))
-    assert (np.diff([step.seconds for step in result.steps]) > 0).all()
-
-
 def test_a_rise_in_an_early_stage_is_not_forgotten():
-    class Long(Gradient):
-        def minimize(self, slope, x):
-            return x - 2.5 * slope
-
     with pytest.warns(ConvergenceWarning, match="rose"):
-        _, result = stages([Long(0.0), Gradient(1.0)], np.array([4.0]))
+        _, result = stages([Gradient(0.0, way=2.5), Gradient(1.0)], np.array([4.0]))
     assert result.status == "rose"
 
 
