@@ -276,6 +276,7 @@ def check_surrogate(surrogate):
     if (below > 1e-9 * scale).any():
         at, where = np.unravel_index(below.argmax(), below.shape)
         raise ValueError(
-            f"{name} is not concave in {surrogate.concave_in}, or its slope is not the derivative "
-            f"of its value: its tangent at {sizes[first + at]:g} lies below it at {sizes[where]:g}"
+            f"{name}.slope is not the derivative of its value, or {name} is not concave in "
+            f"{surrogate.concave_in}: the tangent at {sizes[first + at]:g} lies below it at "
+            f"{sizes[where]:g}"
         )

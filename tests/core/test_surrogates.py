@@ -269,7 +269,7 @@ def liar(base, **lies):
     return type("Liar", (type(base),), methods)(**vars(base))
 
 
-UNLIKE = r"not concave in .*, or its slope is not the derivative of its value: its tangent at"
+UNLIKE = "Liar.slope is not the derivative of its value, or Liar is not concave in .*: the tangent"
 NOT_POSITIVE = "it has to be finite and not negative"
 RIDGE = Power(0.5, 0.1)
 LIES = {
