@@ -1,4 +1,9 @@
-"""Answers beside the border of a tolerance: on one side they are right, on the other not."""
+"""What the catalogues of wrong answers consist of; each assignment has one, in wrong_answers/.
+
+WRONG has, by a label, the functions in place of solutions, each below the helpers of its cell, and
+the hint that is given for the parts of a question. BORDERS has answers beside the borders of
+tolerances. FREE has lines of the grader on whose constants no mark depends, and the reason why.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,12 +38,25 @@ class Near:
 def either_side(question, parts, tolerance, alter, beyond, within=None):
     """Two answers, with half of an error that does no harm and with twice as much.
 
-    Their hints are `within` and `beyond`. `alter` takes the error as its last argument.
+    Their hints are `within` and `beyond`. `alter` takes the error as its last argument, which is
+    negative where the tolerance is.
     """
     return [
         Near(question, parts, partial(alter, error=tolerance / 2), within),
         Near(question, parts, partial(alter, error=2 * tolerance), beyond),
     ]
+
+
+def added(answer, true, given, error):
+    return answer + error
+
+
+def scaled(answer, true, given, error):
+    return answer * (1 + error)
+
+
+def each(parts):
+    return (parts,) if isinstance(parts, str) else parts
 
 
 def until(value, start, end, target):

@@ -1,36 +1,7 @@
 """Notebooks for the assignment in fixture.md that no student should hand in, and their marks."""
 
-import nbformat
 from conftest import ROOT
-
-RIGHT = {
-    "double": "def double(x):\n    return 2 * x",
-    "negative": "def negative(x):\n    return -x",
-}
-WORDS = """**Why (4 marks).** Say why.
-
-- (3) A reason.
-- (1) A number,
-  with its unit.
-
-A reason."""
-
-
-def notebook(cells):
-    """The text of a notebook with code cells, by their grade id."""
-    found = nbformat.v4.new_notebook(metadata={"coursework": {"assignment": "fixture"}})
-    for grade_id, source in cells:
-        cell = nbformat.v4.new_code_cell(source, metadata={"nbgrader": {"grade_id": grade_id}})
-        found.cells.append(cell)
-    cell = nbformat.v4.new_markdown_cell(WORDS, metadata={"nbgrader": {"grade_id": "words"}})
-    found.cells.append(cell)
-    return nbformat.writes(found)
-
-
-def answers(before="", **replaced):
-    """The same with right answers, some of them replaced, and code that runs before them."""
-    return notebook([("", "import numpy as np\n" + before), *(RIGHT | replaced).items()])
-
+from course import RIGHT, answers, notebook
 
 ENDLESS = """
 import time
@@ -187,6 +158,8 @@ def double(x):
     a.append(a)
     return a
 """
+TWICE = [*RIGHT.items(), ("double", "def double(x): return x")]
+PRINTS = "import os\nfor name in os.listdir('.'): print(open(name).read())"
 # what is handed in, marks for `double` and `negative`, and a word of the row, if any
 HOSTILE = {
     "endless-loop": (answers("while True: pass"), 6, 2, "out of time"),
@@ -196,12 +169,7 @@ HOSTILE = {
     "exit": (answers("import sys; sys.exit()"), 6, 2, "SystemExit"),
     "exit-in-call": (answers(double="import sys\ndef double(x): sys.exit()"), 0, 2, ""),
     "hard-exit": (answers("import os; os._exit(0)"), 0, 0, "ended Python"),
-    "hard-exit-in-call": (
-        answers(negative="import os\ndef negative(x): os._exit(0)"),
-        6,
-        0,
-        "",
-    ),
+    "hard-exit-in-call": (answers(negative="import os\ndef negative(x): os._exit(0)"), 6, 0, ""),
     "blocks-alarms": (answers(double=BLOCKED), 0, 2, ""),
     "many-digits": (answers(double="def double(x): return 10**5000"), 0, 2, ""),
     "long-doubles": (answers(double="def double(x): return np.longdouble(2) * x"), 6, 2, ""),
@@ -210,21 +178,11 @@ HOSTILE = {
     "blank-lines": (answers("\n" * 60_000), 6, 2, ""),
     "much-code": (answers("a\n" * 300_000), None, None, "500 kB"),
     "notebook-commands": (answers(COMMANDS), 6, 2, ""),
-    "timed": (
-        answers(double="%%time\n%matplotlib inline\ndef twice(x):\n    return 2 * x"),
-        6,
-        2,
-        "",
-    ),
+    "timed": (answers(double="%%time\n%matplotlib inline\ndef f(x):\n    return 2 * x"), 6, 2, ""),
     "surrogates": (answers("# \\ud800 \ud83d".encode("utf-8", "replace").decode()), 6, 2, ""),
     "equal-to-everything": (answers(double=EQUAL, negative=""), 0, 0, ""),
     "patched": (answers(double=PATCHED), 0, 2, ""),
-    "prints-files": (
-        answers("import os\nfor name in os.listdir('.'): print(open(name).read())"),
-        6,
-        2,
-        "",
-    ),
+    "prints-files": (answers(PRINTS), 6, 2, ""),
     "peeks": (answers(double=PEEK), 6, 2, ""),
     "writes-outside": (answers(double=OUTSIDE), 6, 2, ""),
     "fork-bomb": (answers(BOMB), 6, 2, ""),
@@ -236,21 +194,8 @@ HOSTILE = {
     "pickled": (answers(double=PICKLED), 0, 2, ""),
     "error-names": (answers(double=NAMED), 0, 2, ""),
     "deleted-cells": (notebook([("", "import numpy as np")]), 0, 0, ""),
-    "duplicated-cells": (
-        notebook(
-            [("", "import numpy as np"), *RIGHT.items(), ("double", "def double(x): return x")]
-        ),
-        0,
-        2,
-        "comes twice",
-    ),
+    "duplicated-cells": (notebook(TWICE), 0, 2, "comes twice"),
     "renamed-function": (answers(double="def twice(x): return 2 * x"), 6, 2, ""),
-    "magic": (answers("%matplotlib inline\n!rm -rf x"), 6, 2, ""),
-    "changes-arguments": (
-        answers(double="def double(x):\n    x *= 2\n    return x"),
-        6,
-        2,
-        "",
-    ),
+    "changes-arguments": (answers(double="def double(x):\n    x *= 2\n    return x"), 6, 2, ""),
     "forges": (answers(FORGED), 6, 2, ""),
 }

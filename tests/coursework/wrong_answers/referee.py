@@ -1,11 +1,7 @@
-"""Answers to the assignment of the referee that are not right, and what they cost.
-
-Each: the code in place of solutions, by grade id, and the hint of each part that is lost. Then
-answers beside the borders of tolerances, and lines of the grader whose constants are free.
-"""
+"""Answers to the assignment of the referee that are not right, and what they cost."""
 
 import numpy as np
-from borders import Near, either_side, until
+from borders import Near, either_side, scaled, until
 
 MEANS_PARTS = "few rows", "many rows", "most mistakes"
 PAIR_PARTS = "three features", "more features", "a large gain"
@@ -18,96 +14,89 @@ NO_COVARIANCE = "cov should be symmetric, with eigenvalues of at least 0.001"
 NOT_BEST = "features 0 and 1 should be the best alone, by 0.01"
 NO_BETTER = "the last two should be the better pair, by the gain"
 TOO_SMALL = "the entries should be at least 0.01"
+TOO_LARGE = "all numbers should lie between -100 and 100"
 AT_ITS_BEST = "from there it ends less than 0.01 above the least value: which weight wins, and why?"
 NOT_ONE = "that is no counter-example: is w optimal, and are both values computed alike?"
 
 WRONG = {
     "all claims believed": (
+        """
+def equal_means(rows, wrong):
+    return None
+
+def best_pair(size, gain):
+    return None
+
+def bad_start(a, p):
+    return None
+""",
         {
-            name: f"\ndef {name}({arguments}):\n    return None\n"
-            for name, arguments in {
-                "equal_means": "rows, wrong",
-                "best_pair": "size, gain",
-                "bad_start": "a, p",
-            }.items()
+            ("equal_means", MEANS_PARTS): FOUND_NONE,
+            ("best_pair", PAIR_PARTS): FOUND_NONE,
+            ("bad_start", START_PARTS): FOUND_NONE,
         },
-        {("equal_means", part): FOUND_NONE for part in MEANS_PARTS}
-        | {("best_pair", part): FOUND_NONE for part in PAIR_PARTS}
-        | {("bad_start", part): FOUND_NONE for part in START_PARTS},
     ),
     "no claim believed, both means equal, a correlation of the wrong pair, a start at its best": (
-        {
-            "equal_means": """
+        """
 def equal_means(rows, wrong):
     steps = np.arange(rows) - (rows - 1) / 2
     return np.column_stack([steps, steps]), np.column_stack([steps, -steps])
-""",
-            "zero_weights": """
+
 def zero_weights(rows, size, C):
     X = np.ones((rows, size))
     y = np.where(np.arange(rows) % 2, 1, -1)
     return X, y, np.zeros(size)
-""",
-            "best_pair": """
+
 def best_pair(size, gain):
     diff, cov = np.full(size, 0.8), np.eye(size)
     diff[:2] = 1.2, 1.0
     cov[0, 1] = cov[1, 0] = -0.9
     return diff, cov
-""",
-            "bad_start": """
+
 def bad_start(a, p):
     return 1 / a
 """,
+        {
+            ("equal_means", MEANS_PARTS): NO_LINE,
+            ("zero_weights", ("more rows than features", "more features than rows")): NOT_ONE,
+            ("best_pair", PAIR_PARTS): NO_BETTER,
+            ("bad_start", START_PARTS): AT_ITS_BEST,
+            ("bad_start", "p = 1"): "for p = 1, which weight grows most from step to step?",
         },
-        {("equal_means", part): NO_LINE for part in MEANS_PARTS}
-        | {
-            ("zero_weights", part): NOT_ONE
-            for part in ("more rows than features", "more features than rows")
-        }
-        | {("best_pair", part): NO_BETTER for part in PAIR_PARTS}
-        | {("bad_start", part): AT_ITS_BEST for part in START_PARTS}
-        | {("bad_start", "p = 1"): "for p = 1, which weight grows most from step to step?"},
     ),
     "a first feature that does alone, a pair that is best alone, and a start with zeros": (
-        {
-            "equal_means": """
+        """
 def equal_means(rows, wrong):
     noise = np.arange(rows)
     return np.column_stack([noise + 50, noise]), np.column_stack([noise - 50, noise])
-""",
-            "best_pair": """
+
 def best_pair(size, gain):
     diff = np.ones(size)
     diff[-2:] = 8.0
     return diff, np.eye(size)
-""",
-            "bad_start": """
+
 def bad_start(a, p):
     return None if p == 1 else np.eye(len(a))[np.argmin(a)]
 """,
+        {
+            ("equal_means", MEANS_PARTS): TOO_EASY,
+            ("best_pair", PAIR_PARTS): NOT_BEST,
+            ("bad_start", START_PARTS): TOO_SMALL,
         },
-        {("equal_means", part): TOO_EASY for part in MEANS_PARTS}
-        | {("best_pair", part): NOT_BEST for part in PAIR_PARTS}
-        | {("bad_start", part): TOO_SMALL for part in START_PARTS},
     ),
     "noise that does not balance, and a covariance that is none": (
-        {
-            "equal_means": """
+        """
 def equal_means(rows, wrong):
     noise = 3.0 * np.arange(rows)
     return np.column_stack([noise + 1, noise]), np.column_stack([noise - 1, noise + 1])
-""",
-            "best_pair": """
+
 def best_pair(size, gain):
     diff, cov = np.full(size, 0.8), np.eye(size)
     diff[:2] = 1.2, 1.0
     cov[-1, -2] = cov[-2, -1] = -1.0
     return diff, cov
 """,
-        },
-        {("equal_means", part): OTHER_MEANS for part in MEANS_PARTS}
-        | {("best_pair", part): NO_COVARIANCE for part in PAIR_PARTS},
+        {("equal_means", MEANS_PARTS): OTHER_MEANS, ("best_pair", PAIR_PARTS): NO_COVARIANCE},
     ),
 }
 
@@ -181,6 +170,14 @@ def ends_at(choose):
     return alter
 
 
+def second_best(excess):
+    return excess.argsort()[1]
+
+
+def best_beyond_the_border(excess):
+    return np.where(excess < 0.01, np.inf, excess).argmin()
+
+
 BORDERS = [
     *either_side("equal_means", MEANS_PARTS, 1e-9, other_means, OTHER_MEANS),
     Near("equal_means", MEANS_PARTS, with_mistakes(fewer=0)),
@@ -191,24 +188,9 @@ BORDERS = [
     *either_side("best_pair", PAIR_PARTS, 1e-6, nearly_singular, NO_COVARIANCE),
     *either_side("best_pair", PAIR_PARTS, 1e-6, nearly_as_good_alone, NOT_BEST),
     *either_side("best_pair", PAIR_PARTS, 1e-6, less_correlated, NO_BETTER),
-    *either_side(
-        "bad_start",
-        START_PARTS,
-        1e-6,
-        lambda answer, true, given, error: answer * (1 - error),
-        TOO_SMALL,
-    ),
-    Near(
-        "bad_start",
-        START_PARTS,
-        lambda answer, true, given: answer * 1.005,
-        "all numbers should lie between -100 and 100",
-    ),
-    Near("bad_start", "more weights", ends_at(lambda excess: excess.argsort()[1]), AT_ITS_BEST),
-    Near(
-        "bad_start",
-        START_PARTS,
-        ends_at(lambda excess: np.where(excess < 0.01, np.inf, excess).argmin()),
-    ),
+    *either_side("bad_start", START_PARTS, -1e-6, scaled, TOO_SMALL),
+    Near("bad_start", START_PARTS, lambda answer, true, given: answer * 1.005, TOO_LARGE),
+    Near("bad_start", "more weights", ends_at(second_best), AT_ITS_BEST),
+    Near("bad_start", START_PARTS, ends_at(best_beyond_the_border)),
 ]
 FREE = {}
