@@ -1,11 +1,10 @@
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from fsnotes import ClassMoments, exact_support
 from fsnotes.data.generators import (
     make_cross_planes,
     make_instance,
@@ -87,31 +86,10 @@ def test_moments_law(law):
         assert np.allclose(np.cov(X[y == label].T), np.eye(15), atol=0.07)
 
 
-def test_moments_as_printed_needs_one_feature_and_as_meant_nine():
+def test_one_feature_of_the_moments_as_printed_tells_the_classes_apart():
     X, y = make_moments(seed=0)
     assert X.shape == (50, 1000)
     assert np.array_equal(X[:, 9] < 0, y == 1)
-    # equal covariances: kappa is half the Mahalanobis distance of the means
-    X, y = make_moments(100_000, 10, law="meant", seed=1)
-    gap = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
-    pooled = np.cov((X - np.outer(y, gap)).T)
-    kappa = [np.sqrt(gap[:k] @ np.linalg.solve(pooled[:k, :k], gap[:k])) / 2 for k in range(1, 11)]
-    assert np.allclose(kappa, np.sqrt(np.arange(1, 11)), rtol=0.02)
-    # the bound 0.9 asks for a kappa of 3, which is that of nine features
-    assert np.isclose(np.sqrt(0.9 / (1 - 0.9)), np.sqrt(9))
-
-
-def test_moments_as_meant_is_learned_imperfectly_from_fifty_rows():
-    accuracies = []
-    for seed in range(20):
-        X, y = make_moments(law="meant", seed=seed)
-        test_X, test_y = make_moments(500, law="meant", seed=1000 + seed)
-        means = [X[y == label].mean(axis=0) for label in (0, 1)]
-        nearer = np.linalg.norm(test_X - means[1], axis=1) < np.linalg.norm(
-            test_X - means[0], axis=1
-        )
-        accuracies.append(np.mean(nearer == test_y))
-    assert abs(np.mean(accuracies) - 0.942) < 0.01
 
 
 @pytest.mark.parametrize(("n_samples", "n_features"), [(62, 2000), (96, 4026)])
@@ -161,55 +139,8 @@ def test_generators_refuse_what_they_cannot_draw(call, complaint):
         call()
 
 
-def kappa_squared(gaps, first, second):
-    """The largest m (1-m) d' ((1-m) S1 + m S2)^-1 d over m in [0, 1], for a stack of problems."""
-    factor = np.linalg.cholesky(first + second)
-    white = np.linalg.solve(factor, np.swapaxes(np.linalg.solve(factor, first), -1, -2))
-    values, vectors = np.linalg.eigh((white + np.swapaxes(white, -1, -2)) / 2)
-    white_gaps = np.linalg.solve(factor, gaps[..., None])[..., 0]
-    loads = np.einsum("bij,bi->bj", vectors, white_gaps) ** 2
-
-    def value(m):
-        variances = (1 - m) * values + m * (1 - values)
-        return (m * (1 - m)).ravel() * (loads / variances).sum(axis=1)
-
-    low, high = np.zeros((len(gaps), 1)), np.ones((len(gaps), 1))
-    for _ in range(45):
-        left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
-        keep_left = (value(left) > value(right))[:, None]
-        low, high = np.where(keep_left, low, left), np.where(keep_left, right, high)
-    return value((low + high) / 2)
-
-
-def moments_of(X, y):
-    covariances = [np.cov(X[y == label].T, ddof=0) for label in (1, 0)]
-    return X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0), *covariances
-
-
-def minimum_support(X, y, retain=0.9):
-    gap, first, second = moments_of(X, y)
-    whole = kappa_squared(gap[None], first[None], second[None])[0]
-    bound = retain * whole / (1 + whole)
-    for size in range(1, len(gap) + 1):
-        S = np.array(list(combinations(range(len(gap)), size)))
-        block = S[:, :, None], S[:, None, :]
-        best = kappa_squared(gap[S], first[block], second[block]).max()
-        if best / (1 + best) >= bound:
-            return size
-    raise AssertionError("the whole set misses its own bound")
-
-
-def test_minimum_support_knows_simple_answers():
-    # two classes of unit covariance with equal gaps: k features have kappa^2 = k g^2 / 4
-    corners = np.array(list(np.ndindex(*(2,) * 6)), dtype=float) * 2 - 1
-    X = np.vstack([corners, corners + 1.0])
-    y = np.repeat([0, 1], len(corners))
-    gap, first, second = moments_of(X, y)
-    assert np.isclose(kappa_squared(gap[None], first[None], second[None])[0], 6 / 4)
-    bound = 0.9 * 1.5 / 2.5
-    assert minimum_support(X, y) == next(k for k in range(1, 7) if k / (4 + k) >= bound)
-    X[y == 1, 1:] -= 1.0
-    assert minimum_support(X, y) == 1
+def covariances_of(X, y):
+    return [np.cov(X[y == label].T, ddof=0) for label in (1, 0)]
 
 
 @pytest.fixture(scope="module")
@@ -218,20 +149,18 @@ def instances():
 
 
 def test_instances_are_small_and_uneven(instances):
-    for X, y in instances:
-        sizes = np.bincount(y)
-        assert 6 <= X.shape[1] <= 12
-        assert len(sizes) == 2 and sizes.min() >= 20 and sizes.max() <= 80
-    assert sum(np.bincount(y)[0] != np.bincount(y)[1] for _, y in instances) >= 90
+    sizes = np.array([np.bincount(y) for _, y in instances])
+    assert sizes.shape == (100, 2) and sizes.min() >= 20 and sizes.max() <= 80
+    assert (sizes[:, 0] != sizes[:, 1]).sum() >= 90
     assert {X.shape[1] for X, _ in instances} == set(range(6, 13))
     for X, y in instances:
-        _, first, second = moments_of(X, y)
+        first, second = covariances_of(X, y)
         assert np.linalg.norm(first - second) > 0.1 * np.linalg.norm(first + second)
 
 
 def test_odd_instances_are_strongly_correlated_and_even_ones_weakly(instances):
     for seed, (X, y) in enumerate(instances):
-        _, first, second = moments_of(X, y)
+        first, second = covariances_of(X, y)
         pooled = (first * y.sum() + second * (1 - y).sum()) / len(y)
         scale = np.sqrt(np.diag(pooled))
         for matrix in (pooled, pooled / np.outer(scale, scale)):
@@ -239,7 +168,7 @@ def test_odd_instances_are_strongly_correlated_and_even_ones_weakly(instances):
 
 
 def test_instances_need_supports_of_many_sizes(instances):
-    sizes = np.array([minimum_support(X, y) for X, y in instances])
+    sizes = np.array([exact_support(ClassMoments.from_data(X, y)).size for X, y in instances])
     assert (sizes > 1).sum() >= 80
     counts = np.bincount(sizes)[1:]
     assert (counts[:6] >= 3).all(), f"supports of sizes 1, 2, ...: {counts}"
