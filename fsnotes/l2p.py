@@ -235,17 +235,13 @@ def least_slacks(L, H):
 def first_independent(X):
     """Places of the first columns of which none is a sum of those before it."""
     N, q = X.shape
-    sizes = np.linalg.norm(X, axis=0)
-    R = abs(np.diag(qr(X[:, :N], mode="r")[0]))
-    if len(R) == N and (R > DEPENDENT * sizes[:N]).all():
-        return np.arange(N)
     pivots = []
     basis = np.zeros((N, 0))
     for j in range(q):
         left = X[:, j] - basis @ (basis.T @ X[:, j])
         left -= basis @ (basis.T @ left)
         size = np.linalg.norm(left)
-        if size > DEPENDENT * max(sizes[j], 1e-300):
+        if size > DEPENDENT * max(np.linalg.norm(X[:, j]), 1e-300):
             pivots.append(j)
             basis = np.column_stack([basis, left / size])
             if len(pivots) == N:

@@ -15,7 +15,7 @@ their signs; where it does not arrive, Clarabel solves the problem of the workin
 way, an answer is returned only with a duality gap that is computed from it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import clarabel
@@ -29,26 +29,18 @@ __all__ = ["ConeProblem", "Program", "Solution"]
 
 # The constraints of an answer may be violated by this part of the margin.
 LARGEST_VIOLATION = 1e-7
-REMEDIES = {
-    "margin": "a bound further from the largest",
-    "gap": "a bound further from the largest",
-    "penalty": "a larger penalty of the weights",
-}
 
 # A feature stays out while its slope exceeds its cost by no more than this part of the cost; the
 # multipliers of the cone solver are less exact.
 STAYS_OUT = 1e-9
 STAYS_OUT_OF_CONES = 1e-6
-# Features of the first working set, which doubles while they cannot reach the bounds and are a
-# small part of all; then at least so many join at once, or all, where there are few.
-FIRST_FEATURES = 16
-MOST_FIRST_FEATURES = 256
+# Features of the first working set; then at least so many join at once, or all where they are few.
+FIRST_FEATURES = 32
 MORE_FEATURES = 16
 FEW_FEATURES = 128
 MAX_ROUNDS = 200
 
-# The accuracies that are asked of the cone solver, one from which Newton's method goes on, and one
-# that is enough by itself.
+# Accuracies of the cone solver: one from which Newton's method goes on, and one that is enough.
 ROUGH = 1e-4
 FINE = 1e-9
 # An answer of the cone solver that uses so much of the feasible weights lacks features.
@@ -58,18 +50,10 @@ LACKS_FEATURES = 1e-3
 # where costs are unequal, slopes have to be known more closely.
 LAST_STEP = 1e-5
 LAST_STEP_OF_UNEQUAL_COSTS = 1e-8
-# Steps between two changes of the selected features, and such changes, if features join and leave
-# in blocks, and if they do one by one. Where the method arrives, 10 or 30 are enough.
-BOLD_STEPS = 12
-BOLD_CHANGES = 12
-CAUTIOUS_STEPS = 40
-CAUTIOUS_CHANGES = 60
-# Where the slope of a selected feature misses its cost by more than this part of it, which happens
-# if costs are tiny, the steps begin anew from where they ended, at most so often.
-SAME_SLOPE = 1e-7
-MOST_POLISHED = 2
-# In a working set of so many features going one by one costs less than a cone problem.
-SMALL = 32
+# Steps between two changes of the selected features, and such changes. Where the method arrives, 10
+# are enough; where it does not, a cone problem costs less than many small steps.
+MOST_STEPS = 12
+MOST_CHANGES = 12
 # A deviation below this part of what its terms add up to is what rounding leaves of them.
 CANCELLED = 1e-6
 # A bound is met at kappa s = 1; a state changes where this is missed by more than so much, and a
@@ -83,12 +67,9 @@ class Solution:
 
     Attributes
     ----------
-    weights : ndarray of shape (n_features,)
-    objective : float
-    duality_gap : float
-        Between the objective and a lower bound from feasible multipliers, relative.
-    violation : float
-        Of the constraints, relative.
+    weights, objective
+    duality_gap, violation : float
+        Relative: of the objective and a lower bound from feasible multipliers, and of constraints.
     slopes : ndarray of shape (n_features,)
         Of tilt and constraints; within ``[-c, c]`` at an optimum, at an end where selected.
     deviations : ndarray of shape (2,)
@@ -134,7 +115,7 @@ class ConeProblem:
         self.normalization = normalization
 
     def solve(self, kappas, costs=None, tilt=None, *, constant=0.0, feasible=None, start=None):
-        """Solve for these bounds, costs and tilt.
+        """Return the `Solution` for these bounds, costs and tilt.
 
         Parameters
         ----------
@@ -148,10 +129,6 @@ class ConeProblem:
             Weights that some length makes feasible. Not needed for ``"penalty"``.
         start : Solution, optional
             Of a problem nearby.
-
-        Returns
-        -------
-        Solution
 
         Raises
         ------
@@ -200,21 +177,8 @@ class Program:
 
     @cached_property
     def feasible(self):
-        """The smallest multiple of the feasible direction that meets the constraints."""
-        features = np.flatnonzero(self.direction)
-        weights = self.direction[features]
-        margin = self.mean_diff[features] @ weights
-        if self.kind == "gap":
-            return self.direction / margin
-        spread = self.kappas * self.pair.deviations(features, weights) / margin
-        # with a margin of t, the constraint reads max(1, t k1 s1) + max(1, t k2 s2) <= t, and the
-        # smallest such t is where none of the two cones binds, or one, or both begin to
-        lengths = [2.0, *(1 / (1 - s) for s in spread if s < 1)]
-        lengths.append(1 / np.clip(spread.min(), 1e-9, 0.5))
-        excess = np.array([np.maximum(1, t * spread).sum() / t - 1 for t in lengths])
-        # For a bound that rounding alone keeps from being attained, no length is enough.
-        enough = excess <= max(1e-9, excess.min())
-        return self.direction * (np.array(lengths)[enough].min() / margin)
+        """The multiple of the feasible direction whose margin is 1."""
+        return self.direction / (self.mean_diff @ self.direction)
 
     @cached_property
     def feasible_products(self):
@@ -225,11 +189,12 @@ class Program:
 
     def solve(self, start=None):
         """An optimal `Point`, from that of a problem nearby where one is given."""
-        point = None
         if start is not None:
-            point = WorkingSet(self, start.features, start.covariances).newton(start)
-            point = self.extend(point)
-        return self.solve_by_cones(start) if point is None else point
+            working_set = WorkingSet(self, start.features, start.covariances)
+            point = self.extend(working_set.newton(start))
+            if point is not None:
+                return point
+        return self.solve_by_cones(start)
 
     def extend(self, point):
         """Newton's method, with features that join until none would; None where that fails."""
@@ -278,40 +243,19 @@ class Program:
         return outside[np.argsort(-excess[outside], kind="stable")[:most]]
 
     def first_features(self, start):
-        """All features if they are few; else the promising ones, enough to reach the bounds.
+        """All features if they are few; else the promising ones, and those of a start.
 
-        A start has reached bounds nearby, so that few more than its own are needed.
+        Promising are those whose means differ most, and those that weigh most in the feasible
+        weights.
         """
-        size = FIRST_FEATURES
         n_features = len(self.mean_diff)
-        while 2 * size < n_features:  # a larger part saves nothing
-            found = self.promising(size)
-            if start is not None:
-                return np.union1d(start.features[start.weights != 0], found)
-            known_to_suffice = self.kind == "penalty" or self.reach(found) > 1.2
-            if known_to_suffice or size >= MOST_FIRST_FEATURES:
-                return found
-            size *= 2
-        return np.arange(n_features)
-
-    def promising(self, size):
-        """Features whose means differ most, and those that weigh most in the feasible weights."""
-        found = np.argsort(-abs(self.mean_diff) / self.costs, kind="stable")[: size // 2]
+        if n_features <= 2 * FIRST_FEATURES:  # a larger part saves nothing
+            return np.arange(n_features)
         weights = self.mean_diff if self.direction is None else self.direction
-        worth = abs(weights) * self.costs
-        worth[found] = -1
-        return np.append(found, np.argsort(-worth, kind="stable")[: size - len(found)])
-
-    def reach(self, features):
-        """A lower bound on how many times the bounds these features could keep, squared."""
-        first, second = (
-            kappa**2 * self.pair.block(index, features) for index, kappa in enumerate(self.kappas)
-        )
-        mean_diff = self.mean_diff[features]
-        try:
-            return mean_diff @ np.linalg.solve(first + second, mean_diff) / 2
-        except np.linalg.LinAlgError:
-            return np.inf
+        by_mean = np.argsort(-abs(self.mean_diff) / self.costs, kind="stable")
+        by_weight = np.argsort(-abs(weights) * self.costs, kind="stable")
+        found = np.union1d(by_mean[: FIRST_FEATURES // 2], by_weight[: FIRST_FEATURES // 2])
+        return found if start is None else np.union1d(found, start.features[start.weights != 0])
 
     def slopes(self, point):
         """Slopes of the tilt and the constraints at a point, for all features."""
@@ -347,14 +291,15 @@ class Program:
         whole = objective + self.constant
         gap = (objective - self.lower_bound(point, slopes)) / whole if whole > 0 else np.inf
         if not (gap <= VERIFIED_GAP and violation <= LARGEST_VIOLATION):
+            far = "a bound further from the largest"
+            remedy = "a larger penalty of the weights" if self.kind == "penalty" else far
             raise SubproblemError(
                 f"the best answer found has a duality gap of {gap:.1e} and violates a constraint "
                 f"by {violation:.1e}, more than {VERIFIED_GAP:.0e} and {LARGEST_VIOLATION:.0e}; "
-                f"pass a ridge, or {REMEDIES[self.kind]}"
+                f"pass a ridge, or {remedy}"
             )
-        gap = max(gap, 0.0)
-        violation = max(violation, 0.0)
-        return Solution(weights, objective, gap, violation, slopes, deviations, self.counts, point)
+        missed = max(gap, 0.0), max(violation, 0.0)
+        return Solution(weights, objective, *missed, slopes, deviations, self.counts, point)
 
     def lower_bound(self, point, slopes):
         """A lower bound on the objective, from multipliers shrunk until they are feasible."""
@@ -395,15 +340,10 @@ class WorkingSet:
     # Newton's method on the features selected
 
     def newton(self, start):
-        """Find an optimum of the working set from a guess of what is selected, or None."""
-        found = self.pivot(start, bold=True)
-        # from the answer of another problem, a cone problem costs less than many small steps
-        if found is None and (start.accuracy or len(self.features) <= SMALL):
-            return self.pivot(start, bold=False)
-        return found
+        """Find an optimum of the working set from a guess of what is selected, or None.
 
-    def pivot(self, start, bold):
-        """Features join and leave until none would: in blocks, if `bold`, or one at a time."""
+        Features join and leave, in blocks, until none would.
+        """
         weights = np.zeros(len(self.features))
         weights[: len(start.weights)] = start.weights
         if start.accuracy:
@@ -413,49 +353,31 @@ class WorkingSet:
         signs = np.sign(weights)
         states = start.states
         betas = start.betas
-        polished = 0
-        for _ in range(BOLD_CHANGES if bold else CAUTIOUS_CHANGES):
-            found = self.solve_conditions(weights, signs, states, betas, bold)
+        for _ in range(MOST_CHANGES):
+            found = self.solve_conditions(weights, signs, states, betas)
             if found is None:
                 return None
             weights, signs, multipliers, betas = found
-            products, deviations = self.products(weights)
+            chosen = np.flatnonzero(weights)
+            products = self.covariances[:, :, chosen] @ weights[chosen]
+            deviations = np.sqrt(np.maximum(products[:, chosen] @ weights[chosen], 1e-300))
             new_states = self.update_states(states, multipliers, self.program.kappas * deviations)
             if new_states != states:
                 states = new_states
                 continue
             factors = np.divide(betas, deviations, where=betas > 0, out=np.zeros(2))
             slopes = self.tilt + multipliers[0] * self.mean_diff - factors @ products
-            inexact = abs(slopes / self.costs - signs)[signs != 0].max() > SAME_SLOPE
-            if inexact and polished < MOST_POLISHED:
-                polished += 1
-                continue
             excess = np.where(signs == 0, abs(slopes) / self.costs - 1, 0)
-            worst = excess.argmax()
-            if excess[worst] <= STAYS_OUT:
+            if excess.max() <= STAYS_OUT:
                 pulls = np.zeros((2, len(weights) + 1))
                 pulls[:, :-1] = factors[:, None] * weights
-                return Point(
-                    self.features,
-                    weights,
-                    multipliers[0],
-                    pulls,
-                    betas,
-                    states,
-                    covariances=self.covariances,
-                )
-            join = excess > max(excess[worst] / 4, STAYS_OUT) if bold else worst
+                found = Point(self.features, weights, multipliers[0], pulls, betas, states)
+                return replace(found, covariances=self.covariances)
+            join = excess > max(excess.max() / 4, STAYS_OUT)
             signs[join] = np.sign(slopes[join])
         return None
 
-    def products(self, weights):
-        """Both covariances times the weights, and both deviations."""
-        chosen = np.flatnonzero(weights)
-        products = self.covariances[:, :, chosen] @ weights[chosen]
-        squares = products[:, chosen] @ weights[chosen]
-        return products, np.sqrt(np.maximum(squares, 1e-300))
-
-    def solve_conditions(self, weights, signs, states, betas, bold):
+    def solve_conditions(self, weights, signs, states, betas):
         """Solve the optimality conditions for these signs; features that change sign leave.
 
         For the features selected, with A the slopes of the binding constraints, the equations are
@@ -463,23 +385,23 @@ class WorkingSet:
         constraints. A step of Newton's method for weights and multipliers is one linear system.
         """
         constraints, in_objective = self.constraints(states)
-        count = len(constraints)
         needed = (constraints[:, 2:] != 0).any(axis=0) | (in_objective > 0)
         weights = weights.copy()
         signs = signs.copy()
         chosen = None
-        for _ in range(BOLD_STEPS if bold else CAUTIOUS_STEPS + np.count_nonzero(signs)):
+        for _ in range(MOST_STEPS):
             if chosen is None:
                 chosen = np.flatnonzero(signs)
-                size = len(chosen)
-                if size == 0:
+                if not len(chosen):
                     return None
+                size = len(chosen)
+                order = size + len(constraints)
                 blocks = self.covariances[:, chosen[:, None], chosen]
                 least_units = CANCELLED * np.sqrt(blocks.sum(axis=0).diagonal())
                 mean_diff = self.mean_diff[chosen]
                 fixed = self.tilt[chosen] - self.costs[chosen] * signs[chosen]
-                system = np.zeros((size + count, size + count), order="F")
-                right = np.empty(size + count)
+                system = np.zeros((order, order), order="F")
+                right = np.empty(order)
             self.program.counts["newton"] += 1
             old = weights[chosen]
             products = blocks @ old
@@ -504,14 +426,8 @@ class WorkingSet:
             betas = np.maximum(in_objective + multipliers @ constraints[:, 2:], 0)
             new = old + step
             leaving = new * signs[chosen] <= 0
-            if leaving.any():
-                if not bold:  # go as far as the first one leaves
-                    fractions = np.ones(size)
-                    np.divide(abs(old), abs(step), out=fractions, where=leaving)
-                    new = old + fractions.min() * step
-                    leaving = fractions <= fractions.min()
-                new[leaving] = 0
-                signs[chosen[leaving]] = 0
+            new[leaving] = 0
+            signs[chosen[leaving]] = 0
             weights[chosen] = new
             if leaving.any():
                 chosen = None
@@ -583,8 +499,7 @@ class WorkingSet:
                 for c, p in zip(covariances, program.feasible_products, strict=True)
             ]
             mean_diff = np.append(mean_diff, program.mean_diff @ feasible)
-            cost = program.costs @ abs(feasible) - program.tilt @ feasible
-            costs = np.append(costs, cost)
+            costs = np.append(costs, program.costs @ abs(feasible) - program.tilt @ feasible)
         roots = [_root(covariance) for covariance in covariances]
         columns = np.arange(len(mean_diff))
         signs = np.ones(len(mean_diff))
@@ -642,73 +557,50 @@ class WorkingSet:
     def statement(self, mean_diff, roots, costs):
         """The problem in Clarabel's form: minimise ``p'x`` where ``b - A x`` lies in cones.
 
-        The variables are the amounts of the columns, not negative, and the margins of both
-        classes.
+        The variables are the amounts of the columns and the margins of both classes.
         """
         size = len(mean_diff)
         kind = self.program.kind
-        kappas = self.program.kappas
-        linear = np.append(costs, [float(kind == "penalty")] * 2)
-        heights = [2 if kind == "gap" else 1, size + 2 * (kind == "margin")]
-        bounded = [index for index in (0, 1) if kappas[index] > 0]
-        heights += [1 + len(roots[index]) for index in bounded]
-        matrix = np.zeros((size + 2, sum(heights)))  # transposed
-        right = np.zeros(sum(heights))
-        matrix[:size, 0] = mean_diff
-        right[0] = kind != "margin"
+        margin = np.append(mean_diff, [0.0, 0.0])
+        of_classes = np.repeat([0.0, 1.0], [size, 2])
+        equal = {"margin": [margin - of_classes], "gap": [margin, of_classes], "penalty": [margin]}
+        equal = equal[kind]
+        above = np.eye(size + 2)[: size + 2 * (kind == "margin")]
+        cones = [clarabel.ZeroConeT(len(equal)), clarabel.NonnegativeConeT(len(above))]
+        parts = [*equal, -above]
+        for index in np.flatnonzero(self.program.kappas):
+            part = np.zeros((1 + len(roots[index]), size + 2))
+            part[0, size + index] = -1 / self.program.kappas[index]
+            part[1:, :size] = -roots[index]
+            parts.append(part)
+            cones.append(clarabel.SecondOrderConeT(len(part)))
+        matrix = sparse.csc_matrix(np.vstack(parts))
+        right = np.zeros(matrix.shape[0])
         if kind == "margin":
-            matrix[size:, 0] = -1
-        elif kind == "gap":
-            matrix[size:, 1] = 1
-            right[1] = 1
-        start = heights[0] + heights[1]
-        np.fill_diagonal(matrix[: heights[1], heights[0] : start], -1)
-        right[heights[0] + size : start] = -1
-        for index in bounded:
-            root = roots[index]
-            matrix[size + index, start] = -1 / kappas[index]
-            matrix[:size, start + 1 : start + 1 + len(root)] = -root.T
-            start += 1 + len(root)
-        cones = [clarabel.ZeroConeT(heights[0]), clarabel.NonnegativeConeT(heights[1])]
-        cones += [clarabel.SecondOrderConeT(height) for height in heights[2:]]
-        return linear, _transposed(matrix), right, cones
+            right[len(equal) + size : len(equal) + len(above)] = -1
+        else:
+            right[: len(equal)] = 1
+        linear = np.append(costs, [float(kind == "penalty")] * 2)
+        return linear, matrix, right, cones
 
     def run_clarabel(self, linear, matrix, right, cones, accuracy):
-        """Clarabel's answer, or the better of two, since the duality gap decides about it."""
+        """Clarabel's answer, whatever it says of it, since the duality gap decides."""
+        self.program.counts["cone"] += 1
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        if accuracy == ROUGH:  # Newton's method does the rest
+            settings.iterative_refinement_enable = False
+            settings.equilibrate_max_iter = 3
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
         quadratic = sparse.csc_matrix((len(linear), len(linear)))
-        best = None
-        for equilibrate in (True, False):
-            self.program.counts["cone"] += 1
-            settings = clarabel.DefaultSettings()
-            settings.verbose = False
-            settings.max_threads = 1
-            settings.equilibrate_enable = equilibrate
-            if accuracy == ROUGH:  # Newton's method does the rest
-                settings.iterative_refinement_enable = False
-                settings.equilibrate_max_iter = 3
-            settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
-            solver = clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, settings)
-            found = solver.solve()
-            if found.status == clarabel.SolverStatus.Solved:
-                return found
-            if np.isfinite(found.x).all() and np.isfinite(found.z).all():
-                if best is None or found.r_prim + found.r_dual < best.r_prim + best.r_dual:
-                    best = found
-        if best is None:
+        solver = clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, settings)
+        found = solver.solve()
+        if not (np.isfinite(found.x).all() and np.isfinite(found.z).all()):
             raise SubproblemError(
                 "the cone solver found nothing; scale the features, or pass ridge="
             )
-        return best
-
-
-def _transposed(columns):
-    """The transpose as a sparse matrix, in half the time that scipy takes for a dense one."""
-    count, height = columns.shape
-    places = np.flatnonzero(columns)
-    starts = np.searchsorted(places, height * np.arange(count + 1))
-    return sparse.csc_matrix(
-        (columns.ravel()[places], places % height, starts), shape=(height, count)
-    )
+        return found
 
 
 def _root(covariance):

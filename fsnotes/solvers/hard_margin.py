@@ -21,7 +21,7 @@ ACCURACY = 1e-10  # asked of the solver; what it finds is made more accurate aft
 
 
 def least_norm(Z, signs, multipliers, caps):
-    """Return weights of least norm among those of least hinge loss.
+    """Return the weights of least norm among those of least hinge loss.
 
     Parameters
     ----------
@@ -33,10 +33,6 @@ def least_norm(Z, signs, multipliers, caps):
         separated.
     caps : ndarray of shape (n_rows,)
         The largest values of the multipliers.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
 
     Raises
     ------
@@ -53,12 +49,12 @@ def least_norm(Z, signs, multipliers, caps):
     constraints = constraints[order]
     limits = limits[order]
     count = int(equal.sum())
-    best = None
     with np.errstate(all="ignore"):
-        for x, duals in _solutions(constraints, limits, count):
-            gap = _distance(x, duals, constraints, limits, count)
-            if best is None or gap < best[0]:
-                best = gap, x
+        found = [
+            (_distance(x, duals, constraints, limits, count), x)
+            for x, duals in _solutions(constraints, limits, count)
+        ]
+    best = min(found, key=lambda pair: pair[0])
     if not best[0] <= VERIFIED_GAP:
         raise SubproblemError(
             f"the hard-margin program was not solved: duality gap or violation {best[0]:.1e}, "

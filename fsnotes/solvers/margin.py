@@ -12,8 +12,7 @@ Whatever the way, an answer is returned only with a duality gap that is computed
 C is meant to be at most `LARGEST_C`; for machines that allow no errors there is `hard_margin`.
 """
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import lapack
@@ -30,7 +29,6 @@ WANTED_GAP = 1e-9  # a gap at which no better answer is looked for
 WARM_PIVOTS = 200  # at most, from a start
 COLD_PIVOTS = 12  # at most, from the middle
 STAGES = ((1e-3, 60), (1e-6, 150), (1e-11, 300))  # accuracy of the interior point, pivots then
-ONE_BY_ONE = 3  # rows that would leave their intervals, up to which a projection is not tried
 JOINING = 3  # rows freed at a time: more are too many once they are free
 ROUNDED = 1e-13  # part of the largest margin, or of a cap, that may be rounding
 RIDGE = 1e-14  # part of the longest row's square, added to matrices that may be singular
@@ -49,10 +47,8 @@ class Margin:
         Of several that are as good, the middle one.
     multipliers : ndarray of shape (n_rows,)
         From 0 to ``C * weights``; ``u = sum a_i y_i sizes * z_i / 2`` up to rounding.
-    objective : float
-        ``u'u + C * hinge``.
-    hinge : float
-        Weighted sum of ``max(0, 1 - margin)``.
+    objective, hinge : float
+        ``u'u + C * hinge``, and the weighted sum of ``max(0, 1 - margin)``.
     duality_gap : float
         Between the objective and a lower bound from the multipliers, relative.
     counts : dict
@@ -70,7 +66,7 @@ class Margin:
     duality_gap: float
     counts: dict
     states: np.ndarray = field(repr=False)
-    C: float
+    C: float = 1.0
 
 
 class SoftMargin:
@@ -111,7 +107,7 @@ class SoftMargin:
         self.columns = np.ascontiguousarray(((rows - self.center) * self.signs[:, None]).T)
 
     def solve(self, sizes, C, *, start=None):
-        """Solve for these sizes and this C.
+        """Return the `Margin` for these sizes and this C.
 
         Parameters
         ----------
@@ -120,10 +116,6 @@ class SoftMargin:
         C : float
         start : Margin, optional
             Of the same rows, for sizes or a C nearby.
-
-        Returns
-        -------
-        Margin
 
         Raises
         ------
@@ -155,36 +147,25 @@ class SoftMargin:
         answer = program.solve(start)
         remedy = f"a smaller C than {C:g}, or columns of similar sizes"
         heaviest = self.sample_weight.max()
-        require_verified(answer.gap, VERIFIED_GAP, "the soft-margin program", remedy, heaviest)
+        require_verified(
+            answer.duality_gap, VERIFIED_GAP, "the soft-margin program", remedy, heaviest
+        )
         weights = np.zeros(len(sizes))
-        weights[live] = sizes[live] * answer.direction / length
+        weights[live] = sizes[live] * answer.weights / length
         multipliers = np.zeros(len(self.sample_weight))
         multipliers[self.used] = answer.multipliers / unit
         states = np.zeros(len(self.sample_weight), dtype=np.int8)
         states[self.used] = answer.states
-        return Margin(
-            weights,
-            float(answer.offset - self.center @ weights),
-            np.minimum(multipliers, C * self.sample_weight),
-            float(answer.objective / unit),
-            float(answer.loss / (C * unit)),
-            answer.gap,
-            program.counts,
-            states,
-            float(C),
+        return replace(
+            answer,
+            weights=weights,
+            offset=float(answer.offset - self.center @ weights),
+            multipliers=np.minimum(multipliers, C * self.sample_weight),
+            objective=float(answer.objective / unit),
+            hinge=float(answer.hinge / (C * unit)),
+            states=states,
+            C=float(C),
         )
-
-
-class _Answer(NamedTuple):
-    """Multipliers and the machine they belong to, in the units of the program."""
-
-    multipliers: np.ndarray
-    states: np.ndarray
-    direction: np.ndarray
-    offset: float
-    loss: float
-    objective: float
-    gap: float
 
 
 class _Dual:
@@ -207,9 +188,9 @@ class _Dual:
         with np.errstate(all="ignore"):
             for multipliers, states in self._attempts(start):
                 answer = self.answer(multipliers, states)
-                if best is None or answer.gap < best.gap:
+                if best is None or answer.duality_gap < best.duality_gap:
                     best = answer
-                if best.gap <= WANTED_GAP:
+                if best.duality_gap <= WANTED_GAP:
                     break
         return best
 
@@ -230,7 +211,6 @@ class _Dual:
             interior.go_on(accuracy)
             self.counts["interior point"] = interior.steps
             yield self.pivot(*self._feasible(*self._guess(interior.point)), most)
-        yield interior.point.a, self._states(interior.point.a)
 
     # ------------------------------------------------------------ answers
 
@@ -257,8 +237,8 @@ class _Dual:
                 objective = found @ found / 2 + loss
             gap = max((objective - bound) / objective, 0.0) if objective else 0.0
             gap = float(gap) if np.isfinite(gap) else np.inf  # a missing number proves nothing
-            if best is None or gap < best.gap:
-                best = _Answer(safe, states, found, offset, loss, objective, gap)
+            if best is None or gap < best.duality_gap:
+                best = Margin(found, offset, safe, objective, loss, gap, self.counts, states)
             if gap <= WANTED_GAP:
                 break
         return best
@@ -288,9 +268,6 @@ class _Dual:
     def _feasible(self, multipliers, states):
         """Return the multipliers at their ends where they are held, with a signed sum of zero."""
         multipliers = np.clip(multipliers, 0, self.caps)
-        # A free row that rounding keeps from its end would take a pivot to get there.
-        near = np.minimum(multipliers, self.caps - multipliers) <= ROUNDED * self.caps
-        states = np.where((states == FREE) & near, self._nearer_end(multipliers), states)
         multipliers[states == AT_ZERO] = 0
         held = states == AT_CAP
         multipliers[held] = self.caps[held]
@@ -306,12 +283,9 @@ class _Dual:
         multipliers = balance(multipliers, self.signs)
         return multipliers, self._states(multipliers)
 
-    def _nearer_end(self, multipliers):
-        return np.where(multipliers <= self.caps - multipliers, AT_ZERO, AT_CAP)
-
     def _guess(self, point):
         """Return multipliers of the interior point, and whether each is free or at an end."""
-        states = self._nearer_end(point.a)
+        states = np.where(point.a <= self.caps - point.a, AT_ZERO, AT_CAP)
         usual = point.a.mean()
         freedom = np.minimum(point.a / point.below, (self.caps - point.a) / point.above) / usual
         most_free = min(self.columns.shape) + 1  # so many rows may be independent
@@ -336,9 +310,16 @@ class _Dual:
             step = self._step(free, margins)
             if step is None:
                 break
-            move, offset, matrix = step
-            moved, ended = self._within(free, a[free], move, 1 - margins[free], matrix)
-            slopes = slopes + self._slopes(moved - a[free], free)
+            move, offset = step
+            # The step is shortened to where a first row meets an end.
+            now = a[free]
+            room = np.where(move > 0, self.caps[free] - now, now)
+            lengths = np.divide(room, abs(move), out=np.full(len(free), np.inf), where=move != 0)
+            length = min(1.0, lengths.min())
+            ended = (lengths <= length) & (length < 1)
+            moved = now + length * move
+            moved[ended] = np.where(move > 0, self.caps[free], 0)[ended]
+            slopes = slopes + self._slopes(moved - now, free)
             a[free] = moved
             if ended.any():
                 states[free[ended]] = np.where(moved[ended] > 0, AT_CAP, AT_ZERO)
@@ -351,27 +332,6 @@ class _Dual:
                 break
             states[joining[np.argsort(-wrong[joining], kind="stable")[:JOINING]]] = FREE
         return a, states
-
-    def _within(self, free, now, move, slope, matrix):
-        """Return the multipliers of free rows after the step, and which have met an end.
-
-        Either the step is shortened until a row meets an end, or its end is projected, whichever
-        gains more.
-        """
-        caps = self.caps[free]
-        room = np.where(move > 0, caps - now, now)
-        lengths = np.divide(room, abs(move), out=np.full(len(free), np.inf), where=move != 0)
-        length = min(1.0, lengths.min())
-        moved = now + length * move
-        ended = lengths <= length if length < 1 else np.zeros(len(free), dtype=bool)
-        moved[ended] = np.where(move[ended] > 0, caps[ended], 0)
-        if np.count_nonzero(lengths < 1) > ONE_BY_ONE:
-            nearest = _nearest(now + move, caps, self.signs[free], self.signs[free] @ now)
-            tried = [moved] if nearest is None else [moved, nearest]
-            gains = [d @ (slope - matrix @ d / 2) for d in (x - now for x in tried)]
-            if gains[-1] > gains[0]:
-                return nearest, (nearest <= 0) | (nearest >= caps)
-        return moved, ended
 
     def _tolerance(self, margins):
         return ROUNDED * (1 + abs(margins).max())
@@ -386,7 +346,7 @@ class _Dual:
         return slopes @ self.columns if self.gram is None else slopes
 
     def _step(self, free, margins):
-        """Return the step to margins of 1 of the free rows, the offset there, their Gram matrix."""
+        """Return the step to margins of 1 of the free rows, and the offset there."""
         if self.gram is None:
             part = self.columns[:, free]
             matrix = part.T @ part
@@ -403,7 +363,7 @@ class _Dual:
         both = np.array([1 - margins[free], signs]).T
         to_one, reach = lapack.dpotrs(factor, both, lower=1)[0].T
         offset = (signs @ to_one) / (signs @ reach)
-        return to_one - offset * reach, offset, matrix
+        return to_one - offset * reach, offset
 
     def _pair(self, margins, states):
         """Return the two rows that ask most for different offsets, or none."""
@@ -414,28 +374,3 @@ class _Dual:
         pair = np.array([least.argmax(), most.argmin()])
         apart = least[pair[0]] - most[pair[1]]
         return np.sort(pair) if apart > self._tolerance(margins) else pair[:0]
-
-
-def _nearest(target, caps, signs, total):
-    """Return the point between 0 and caps, of this signed sum, that is nearest to the target.
-
-    It is ``clip(target - shift * signs, 0, caps)`` for one shift, which is found by Newton's
-    method or, where that leaves its bounds, by halves; None where rounding hides it.
-    """
-    low = -np.inf
-    high = np.inf
-    shift = 0.0
-    for _ in range(30):
-        moved = target - shift * signs
-        point = np.clip(moved, 0, caps)
-        excess = signs @ point - total
-        if abs(excess) <= 1e-15 * point.sum():
-            return point
-        low, high = (shift, high) if excess > 0 else (low, shift)
-        inside = np.count_nonzero((moved > 0) & (moved < caps))
-        shift = shift + excess / inside if inside else np.inf
-        if not low < shift < high:
-            shift = (low + high) / 2
-        if not np.isfinite(shift):
-            return None
-    return None

@@ -1,6 +1,7 @@
 """Least weights under margins, soft by the squared hinge or hard, for several programs at once."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -25,10 +26,8 @@ CAREFUL = tuple(10.0 ** np.arange(-3, -21, -1))  # softness of proximal steps fr
 class Unbounded(Exception):
     """No weights meet the hard targets of some programs, whose multipliers may grow for ever.
 
-    Attributes
-    ----------
-    certificates : dict
-        For each such program, multipliers ``r >= 0``, not all zero, with ``Z' (signs * r) = 0``.
+    The certificate of each such program are multipliers ``r >= 0``, not all zero, with
+    ``Z' (signs * r) = 0``.
     """
 
     def __init__(self, certificates):
@@ -40,13 +39,9 @@ class Unbounded(Exception):
 class Solution:
     """Weights and multipliers of all programs, and how far they are from optimal.
 
-    Attributes
-    ----------
-    multipliers : ndarray of shape (n_rows, n_programs)
-    weights : ndarray of shape (n_columns, n_programs)
-        ``Z' (signs * multipliers)``, more accurate than this sum where large parts of it cancel.
-    violation : ndarray of shape (n_programs,)
-        The larger one of the relative violations of a constraint and of complementarity.
+    Each program has a column. Weights are ``Z' (signs * multipliers)``, more accurate than this sum
+    where large parts of it cancel. The violation is that of a constraint or of complementarity,
+    whichever is larger, relative.
     """
 
     multipliers: np.ndarray
@@ -80,7 +75,7 @@ class SquaredHinge:
         self.counts = {"newton step": 0, "proximal step": 0}
 
     def solve(self, Z, softness, targets=None):
-        """Solve all programs for these rows.
+        """Return the `Solution` of all programs for these rows.
 
         Parameters
         ----------
@@ -90,10 +85,6 @@ class SquaredHinge:
         targets : ndarray of shape (n_rows, n_programs), optional
             Ones by default.
 
-        Returns
-        -------
-        Solution
-
         Raises
         ------
         Unbounded
@@ -102,7 +93,8 @@ class SquaredHinge:
             If an answer cannot be verified.
         """
         targets = np.ones(self.signs.shape) if targets is None else targets
-        rows = FewRows(Z) if len(Z) <= Z.shape[1] else ManyRows(Z)
+        is_few = len(Z) <= Z.shape[1]
+        rows = FewRows(Z) if is_few else ManyRows(Z)
         is_soft = softness.any()
         is_cold = self.active is None
         if is_cold:
@@ -112,7 +104,7 @@ class SquaredHinge:
         certificates = {}
         for k, signs in enumerate(self.signs.T):
             program = Program(rows, signs, softness, targets[:, k], self.active[:, k], self.counts)
-            if is_cold and (is_soft or len(Z) > Z.shape[1]):
+            if is_cold and (is_soft or not is_few):
                 program.approach()
             fit = program.solve((0.0,) if is_soft else (HARD, HARD), QUICK)
             if fit.violation > VERIFIED and not is_soft:
@@ -121,16 +113,27 @@ class SquaredHinge:
                     certificates[k] = certificate
                     continue
             if fit.violation > VERIFIED:
-                fit, exact[k] = program.solve_carefully(Z)
+                fit, exact[k] = program.solve_carefully(Z, is_few)
             fits.append(fit)
             self.active[:, k] = fit.multipliers > 0
         if certificates:
             raise Unbounded(certificates)
-        weights = rows.weights(np.column_stack([fit.weights for fit in fits]))
+        multipliers = np.column_stack([fit.multipliers for fit in fits])
+        if is_few:
+            weights = Z.T @ (self.signs * multipliers)
+        else:
+            weights = np.column_stack([fit.point for fit in fits])
         for k, found in exact.items():
             weights[:, k] = found
-        multipliers = np.column_stack([fit.multipliers for fit in fits])
         return Solution(multipliers, weights, np.array([fit.violation for fit in fits]))
+
+
+class Fit(NamedTuple):
+    """Multipliers of one program, the point of its rows, and how far it is from optimal."""
+
+    multipliers: np.ndarray
+    point: np.ndarray
+    violation: float
 
 
 class Program:
@@ -169,23 +172,17 @@ class Program:
             last = fit.multipliers
         return fit
 
-    def solve_carefully(self, Z):
+    def solve_carefully(self, Z, is_few):
         """A solution, and its weights, where inner products have lost columns that are small."""
-        is_few = len(Z) <= Z.shape[1]
-        base = np.eye(Z.shape[1])
-        if is_few:
-            base, upper = qr(Z.T, mode="economic")
-            Z = upper.T
-        self.rows = ManyRows(Z, few=0)
+        base, upper = qr(Z.T, mode="economic") if is_few else (np.eye(Z.shape[1]), Z.T)
+        self.rows = ManyRows(upper.T, few=0)
         fit = self.solve(CAREFUL, STEPS)
         if fit.violation > VERIFIED:
             raise SubproblemError(
                 "a quadratic program was not solved: it violates its optimality conditions by "
                 f"{fit.violation:.1e}, more than {VERIFIED:g}"
             )
-        # The others' points combine rows where rows are few.
-        point = self.signs * fit.multipliers if is_few else fit.weights
-        return replace(fit, weights=point), base @ fit.weights
+        return fit, base @ fit.point
 
     def newton(self, softness, targets, most):
         """The solution of a program whose softness is above zero everywhere."""
@@ -202,12 +199,12 @@ class Program:
                 point, products, self.active = new, after, following
                 continue
             step, change = new - point, after - products
+            other = self.signs * change if self.rows.combine else step
 
-            def slope(part, point=point, step=step, products=products, change=change):
+            def slope(part, point=point, step=step, products=products, change=change, other=other):
                 """Derivative of the objective at a part of the step."""
                 missing = np.maximum(targets - products - part * change, 0)
-                norm = self.rows.inner(point + part * step, step, self.signs * change)
-                return norm - change @ (missing / softness)
+                return (point + part * step) @ other - change @ (missing / softness)
 
             part = brentq(slope, 0, 1) if slope(1) > 0 > slope(0) else 1
             point, products = point + part * step, products + part * change
@@ -224,7 +221,7 @@ class Program:
         return self.signs * r, point, self.signs * products
 
     def verify(self, r, point, products):
-        """The solution without multipliers below zero, whose weights are a point of the rows.
+        """The answer without multipliers below zero.
 
         At the optimum ``targets' r`` is twice the objective, of which the multipliers dropped and
         the products of multipliers and slacks are a part.
@@ -234,41 +231,28 @@ class Program:
         short = -slacks.min() / max(abs(self.targets).max(), 1e-300)
         apart = kept @ abs(slacks) + (kept - r) @ abs(self.targets)
         value = max(self.targets @ kept, 1e-300)
-        return Solution(kept, point, max(short, apart / value))
+        return Fit(kept, point, max(short, apart / value))
 
 
 class FewRows:
     """Rows of at least as many columns, by their inner products; a point combines rows."""
 
+    combine = True
+
     def __init__(self, Z):
-        self.Z = Z
         self.B = Z @ Z.T
         self.squares = without_zeros(self.B.diagonal())
-        self.of_all = {}
 
     def solve(self, inside, softness, given):
         """Solve ``(inner products + diag(softness)) x = given`` for the rows inside.
 
         Returns x, the point ``sum x_i z_i``, and the inner products of that with all rows.
         """
-        if len(inside) < len(self.B):
-            lower = factor(self.B[inside[:, None], inside], softness)
-        else:  # all programs begin with these
-            key = softness.tobytes()
-            if key not in self.of_all:
-                self.of_all[key] = factor(self.B.copy(), softness)
-            lower = self.of_all[key]
         point = np.zeros(len(self.B))
         if len(inside):
+            lower = factor(self.B[inside[:, None], inside], softness)
             point[inside] = dpotrs(lower, given, lower=1)[0]
         return point[inside], point, self.B @ point
-
-    def inner(self, point, other, products):
-        """Inner product of two points, of which the other has these products with the rows."""
-        return point @ products
-
-    def weights(self, points):
-        return self.Z.T @ points
 
 
 class ManyRows:
@@ -276,6 +260,8 @@ class ManyRows:
 
     Where more than `few` rows are active, the matrix has the size of the columns.
     """
+
+    combine = False
 
     def __init__(self, Z, few=None):
         self.Z = Z
@@ -296,12 +282,6 @@ class ManyRows:
                 step = dpotrs(lower, Z.T @ (found + left / softness) - point, lower=1)[0]
                 point, found = point + step, found + (left - Z @ step) / softness
         return found, point, self.Z @ point
-
-    def inner(self, point, other, products):
-        return point @ other
-
-    def weights(self, points):
-        return points
 
 
 def factor(square, softness):

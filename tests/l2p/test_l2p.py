@@ -10,28 +10,27 @@ import pytest
 from conftest import quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.linalg import qr
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes import DSO, l2p, literal, load
 from fsnotes.core.joint import MarginData
-from fsnotes.core.mm import majorize_minimize, stages
+from fsnotes.core.mm import stages
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError
-from fsnotes.l2p import Alternation, Elimination, JointStep, JointSteps
+from fsnotes.l2p import Elimination, JointStep, JointSteps
 
 
 def wide(seed, N=12, n=30, K=3):
     """Rows that a plane separates, whichever their classes: columns are more."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(N) % K
-    X = rng.standard_normal((N, n)) * rng.uniform(0.5, 2, n)
-    X[:, :K] += 1.5 * (y[:, None] == np.arange(K))
-    return X, y
+    return drawn(seed, N, n, K, 1.5)
 
 
 def tall(seed, N=40, n=6, K=3, apart=1.0):
-    rng = np.random.default_rng([seed, 5])
+    return drawn([seed, 5], N, n, K, apart)
+
+
+def drawn(seed, N, n, K, apart):
+    rng = np.random.default_rng(seed)
     y = np.arange(N) % K
     X = rng.standard_normal((N, n)) * rng.uniform(0.5, 2, n)
     X[:, :K] += apart * (y[:, None] == np.arange(K))
@@ -71,7 +70,9 @@ def worth(machine, X, y):
     W, b = both(machine)
     center = middle(X, y) if machine.scale else np.zeros(X.shape[1])
     inside = np.vstack([W * machine.scale_[:, None], b + center @ W])
-    value = (np.linalg.norm(inside, axis=1) ** machine.p).sum()
+    norms = np.linalg.norm(inside, axis=1)
+    # at p = 1e-3 a bias that is rounding would count as another feature does
+    value = (norms[norms > 1e-12 * norms.max()] ** machine.p).sum()
     if machine.C is not None:
         value += machine.C * (np.maximum(0, 1 - margins(machine, X, y)) ** 2).sum()
     return value
@@ -128,16 +129,6 @@ def test_the_tangent_touches_and_lies_above():
             assert step.value(V) <= above(V) * (1 + 1e-12)
         V = W + 1e-7 * rng.standard_normal(W.shape)
         assert np.isclose(step.value(V), above(V), rtol=1e-12)
-
-
-def test_a_sample_weight_counts_rows():
-    X, y = tall(1, apart=0.3)
-    weights = np.arange(len(X)) % 3 + 1.0
-    data = data_of(X, y, weights)
-    again = np.repeat(np.arange(len(X)), weights.astype(int))
-    sizes = np.linspace(0.5, 2, 7)
-    W = JointStep(data).solve(sizes, 0.2)
-    assert np.allclose(W, JointStep(data_of(X[again], y[again])).solve(sizes, 0.2), atol=1e-9)
 
 
 def test_a_margin_that_rounding_has_lost_is_no_solution(monkeypatch):
@@ -199,21 +190,17 @@ def test_the_objective_never_rises_and_is_that_of_the_weights(p, C):
 
 
 def test_a_fit_records_its_steps():
-    X, y = load_wine(return_X_y=True)
-    machine = DSO(p=0.5).fit(X, y)
+    machine = DSO(p=0.5).fit(*load_wine(return_X_y=True))
     found = machine.result_
     assert found.status == "converged" and machine.n_iter_ == len(found.steps) - 6
     assert [step.stage for step in found.steps if step.change == np.inf] == list(range(6))
-    for before, after in zip(found.steps, found.steps[1:], strict=False):
-        if before.stage == after.stage:
-            assert after.objective <= before.objective * (1 + 2e-9)
     assert set(found.counts) == {"newton step", "proximal step"}
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(
     st.integers(0, 10**6),
-    st.sampled_from([None, 1e-3, 1.0, 1e3, 1e6]),
+    st.sampled_from([None, None, 1e-3, 1.0, 1e3, 1e6]),
     st.sampled_from([1e-3, 0.3, 0.9, 1.0]),
     st.booleans(),
 )
@@ -228,7 +215,7 @@ def test_any_fit_is_what_it_says(seed, C, p, scale):
     elif kind == 2:
         X[:, -1] = X[:, 0]
     elif kind == 3:
-        X = X @ np.diag(10 ** rng.uniform(-2, 2, X.shape[1]))
+        X = (X + 3) * 10 ** rng.uniform(-2, 2, X.shape[1])
     machine = DSO(p=p, C=C, scale=scale, refit=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SelectionWarning)
@@ -250,35 +237,14 @@ def test_any_fit_is_what_it_says(seed, C, p, scale):
 # ---------------------------------------------------------------- what is returned
 
 
-@pytest.mark.parametrize("scale", [True, False])
-@pytest.mark.parametrize("p", [1, 0.5, 1e-3])
-def test_hard_margins_hold_in_the_callers_units(p, scale):
-    cases = [wide(seed) for seed in range(6)] + [load_wine(return_X_y=True)] * scale
-    for X, y in cases:
-        X = X * np.linspace(0.1, 10, X.shape[1]) + 3
-        machine = DSO(p=p, scale=scale, refit=False).fit(X, y)
-        assert margins(machine, X, y).min() >= 1 - 1e-9
-        assert machine.score(X, y) == 1
-        assert np.isclose(machine.objective_, worth(machine, X, y), rtol=1e-6)
-
-
-def test_weights_that_are_zero_are_exactly_zero():
-    X, y = wide(3, 20, 200)
-    for refit in (True, False):
-        machine = DSO(p=0.5, refit=refit).fit(X, y)
-        zero = ~machine.support_
-        assert 0 < machine.n_selected_ == machine.n_live_ < 30
-        assert (machine.coef_[:, zero] == 0).all() and (machine.row_norms_[zero] == 0).all()
-        norms = machine.row_norms_[machine.support_]
-        assert norms.min() > 1e-6 * norms.max()
-
-
 def test_row_norms_are_those_of_the_end_of_the_steps():
-    X, y = wide(5)
+    X, y = wide(5, 20, 200)
     plain, refitted = DSO(p=0.5, refit=False).fit(X, y), DSO(p=0.5).fit(X, y)
     norms = np.linalg.norm(both(plain)[0] * plain.scale_[:, None], axis=1)
     assert np.allclose(plain.row_norms_, norms, rtol=1e-9)
     assert np.array_equal(plain.row_norms_, refitted.row_norms_)
+    assert 0 < plain.n_selected_ == plain.n_live_ < 30
+    assert norms[plain.support_].min() > 1e-6 * norms.max()
 
 
 def test_the_longest_rows_are_selected():
@@ -406,63 +372,12 @@ def test_the_published_steps_never_rise_and_keep_the_margins_of_few_rows():
                     assert after.objective <= before.objective * (1 + 1e-7)
 
 
-def stalled(X, y, eps, tol=1e-6):
-    """Ends of the published steps at p = 1, and of one joint step from there, and of all."""
-    rows = data_of(X, y)
-    elimination = Elimination(rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        W, start = elimination.start(), None
-        for size in (1e-1, 1e-3, eps):
-            start = Alternation(elimination, 1.0, size * np.linalg.norm(W, axis=1).max(), tol)
-            W, result = majorize_minimize(start, W, tol=tol, max_iter=100)
-    assert result.status != "rose"
-    machine = JointStep(rows)
-    return W, start, machine.solve(start.tangent(W))
-
-
-def test_the_published_steps_stall_above_the_optimum():
-    """On fixed instances and three orders of columns, which choose the pivots."""
-    above, differ, lower, tried = 0, 0, 0, 20
-    for seed in range(0, tried):
-        X, y = wide(seed, 8, 14, 3)
-        best = DSO(p=1, scale=False, refit=False).fit(X, y).objective_
-        ends = []
-        for order in range(3):
-            shuffled = np.random.default_rng([seed, order]).permutation(14)
-            W, problem, after = stalled(X[:, shuffled], y, 1e-6, 1e-4)
-            ends.append(np.linalg.norm(W, axis=1).sum())
-            assert ends[-1] >= best * (1 - 1e-5)
-            lower += problem.value(after) < problem.value(W) * (1 - 1e-4)
-        above += max(ends) > best * 1.002
-        differ += max(ends) > min(ends) * 1.001
-    print(f"above {above}, dependent on the order {differ}, lower by a joint step {lower}")
-    assert above > 0.8 * tried and differ > 0.8 * tried and lower > 0.8 * 3 * tried
-
-
-def test_classes_that_no_plane_separates_collapse_in_the_published_steps():
-    """`fit` refuses them before; the steps alone shrink to nothing."""
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % 2
-    rows = data_of(rng.standard_normal((60, 3)), y)
-    W = Elimination(rows).start()
-    problem = Alternation(Elimination(rows), 1.0, 1e-6, 1e-4)
-    first = problem.value(W)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        W, result = majorize_minimize(problem, W, max_iter=50)
-    assert result.status != "rose" and problem.value(W) < 1e-3 * first
-    with pytest.raises(NotSeparableError):
-        DSO(method="alternating").fit(rows.X[:, :3], y)
-
-
 def test_pivots_are_the_first_independent_columns():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((4, 3))
     X = np.column_stack([A[:, 0], 2 * A[:, 0], np.zeros(4), A[:, 1], A[:, 0] - A[:, 1], A[:, 2]])
     assert l2p.first_independent(X).tolist() == [0, 3, 5]
     assert l2p.first_independent(rng.standard_normal((4, 9))).tolist() == [0, 1, 2, 3]
-    assert abs(qr(X[:, [0, 3, 5]], mode="r")[0].diagonal()).min() > 0.1
 
 
 # ---------------------------------------------------------------- no plane
@@ -508,20 +423,12 @@ def test_certificates_are_for_the_rows_that_were_passed():
     check_certificates(caught.value, X, y)
 
 
-def test_equal_rows_of_two_classes():
-    X = np.array([[0.0, 1], [1, 0], [2, 2], [0, 1]])
-    with pytest.raises(NotSeparableError) as caught:
-        DSO().fit(X, [0, 0, 1, 1])
-    assert set(caught.value.certificates) == {0, 1}
-    check_certificates(caught.value, X, np.array([0, 0, 1, 1]))
-    machine = DSO(C=10.0).fit(X, [0, 0, 1, 1])
-    assert np.allclose(machine.decision_function(X)[[0, 3]], machine.decision_function(X)[0])
-
-
 def test_many_labels_are_not_all_named():
     rng = np.random.default_rng(0)
-    with pytest.raises(NotSeparableError, match=r"class 0, 1, 2, 3, 4, \.\.\. from"):
-        DSO().fit(rng.standard_normal((90, 1)), np.arange(90) % 9)
+    words = r"class 0, 1, 2, 3, 4, \.\.\. from"
+    for method in ("joint", "alternating"):
+        with pytest.raises(NotSeparableError, match=words):
+            DSO(method=method).fit(rng.standard_normal((90, 1)), np.arange(90) % 9)
 
 
 # ---------------------------------------------------------------- classes, invariances
@@ -529,14 +436,6 @@ def test_many_labels_are_not_all_named():
 
 def close(first, second, tol=1e-5):
     return np.allclose(first, second, rtol=tol, atol=tol * abs(np.asarray(second)).max())
-
-
-def test_two_classes_have_one_plane():
-    X, y = wide(0, 12, 30, 2)
-    machine, swapped = DSO().fit(X, y), DSO().fit(X, 1 - y)
-    assert machine.coef_.shape == (1, 30) and machine.intercept_.shape == (1,)
-    assert close(swapped.coef_, -machine.coef_) and close(swapped.intercept_, -machine.intercept_)
-    assert np.isclose(swapped.objective_, machine.objective_, rtol=1e-6)
 
 
 def test_hard_margins_do_not_depend_on_orders_units_and_places_of_columns():
@@ -554,6 +453,9 @@ def test_hard_margins_do_not_depend_on_orders_units_and_places_of_columns():
     assert np.isclose(again.objective_, machine.objective_, rtol=1e-6)
     turned = DSO(scale=False).fit(X * np.sign(units), y)
     assert close(turned.coef_ * np.sign(units), DSO(scale=False).fit(X, y).coef_)
+    X, y = wide(0, 12, 30, 2)
+    machine, swapped = DSO().fit(X, y), DSO().fit(X, 1 - y)
+    assert close(swapped.coef_, -machine.coef_) and close(swapped.intercept_, -machine.intercept_)
 
 
 def test_a_hard_margin_knows_only_whether_a_row_counts():
@@ -581,25 +483,12 @@ def test_a_large_C_is_a_hard_margin():
 
 
 def test_one_feature_by_hand():
-    """At p = 1, of -2 and 2 the plane is x / 2, in columns and bias of each class alike."""
-    machine = DSO(p=1, scale=False, refit=False).fit([[-2.0], [2.0]], [0, 1])
-    assert np.allclose(machine.coef_, 0.5, rtol=1e-6)
-    assert np.isclose(machine.objective_, np.sqrt(2) * 0.5, rtol=1e-6)
-    assert abs(machine.intercept_[0]) < 1e-6
+    """Of -2 and 2 the objective has a single local minimum other than 0."""
     machine = DSO(p=0.5, C=1.0, scale=False, refit=False).fit([[-2.0], [2.0]], [0, 1])
     grid = np.linspace(0, 0.5, 200_001)
-    values = (np.sqrt(2) * grid) ** 0.5 + 4 * (1 - 2 * grid) ** 2
-    slope = np.diff(values)
+    slope = np.diff((np.sqrt(2) * grid) ** 0.5 + 4 * (1 - 2 * grid) ** 2)
     local = grid[1:-1][(slope[:-1] < 0) & (slope[1:] > 0)]
     assert len(local) == 1 and abs(local - machine.coef_[0, 0]).max() < 1e-4
-
-
-def test_equal_features_share_a_row():
-    X, y = wide(2)
-    twice = DSO(p=1, refit=False, scale=False).fit(np.hstack([X, X]), y)
-    once = DSO(p=1, refit=False, scale=False).fit(X, y)
-    assert np.isclose(twice.objective_, once.objective_, rtol=1e-5)
-    assert close(twice.coef_[:, :30] + twice.coef_[:, 30:], once.coef_, 1e-3)
 
 
 # ---------------------------------------------------------------- the edge
@@ -648,24 +537,15 @@ def test_sizes_of_columns(size):
     assert margins(machine, mixed, y).min() >= 1 - 1e-9
 
 
-def test_few_rows_and_many_classes():
-    machine = DSO().fit([[0.0], [1.0]], ["x", "y"])
-    assert machine.predict([[-1.0], [2.0]]).tolist() == ["x", "y"]
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((78, 90)), list("abcdefghijklmnopqrstuvwxyz") * 3
+def test_many_classes():
+    X = np.random.default_rng(0).standard_normal((78, 90))
+    y = list("abcdefghijklmnopqrstuvwxyz") * 3
     machine = DSO(refit=False).fit(X, y)
     assert machine.coef_.shape == (26, 90) and machine.score(X, y) == 1
-    X, y = tall(0, 3000, 4, apart=2.0)
-    machine = DSO(C=1.0).fit(X, y)
-    assert machine.score(X, y) > 0.65
 
 
 def test_margins_hold_where_steps_have_not_converged():
     X, y = wide(0)
-    words = r"^not converged in 1 steps: .* by \d\.\de[-+]\d+, more than tol=1e-05; raise max_iter"
-    with pytest.warns(ConvergenceWarning, match=words) as caught:
-        DSO(max_iter=1).fit(X, y)
-    assert len(caught) == 1
-    with pytest.warns(ConvergenceWarning):
+    with pytest.warns(ConvergenceWarning, match="^not converged in 40 steps"):
         machine = DSO(tol=0, max_iter=40, refit=False).fit(X, y)
     assert margins(machine, X, y).min() >= 1 - 1e-9 and machine.result_.status != "rose"
