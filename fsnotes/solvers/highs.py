@@ -1,5 +1,6 @@
 """The wrapper of HiGHS: linear programs that grow, each solved from the basis of the last."""
 
+from collections import Counter
 from functools import cached_property
 
 import highspy
@@ -8,7 +9,7 @@ import numpy as np
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.solvers.hinge import balance
 
-__all__ = ["DualModel", "WeightProgram", "no_work"]
+__all__ = ["DualModel", "WeightProgram"]
 
 VIOLATED = 1e-9  # part of its limit by which a constraint has to be violated to join a program
 BATCH = 64  # weights that join a program at a time: all of them in most data
@@ -65,11 +66,6 @@ class DualModel:
         return np.array(self.highs.getSolution().row_dual)
 
 
-def no_work():
-    """Counts of work, of which nothing is done."""
-    return {"linear program": 0, "pivot": 0}
-
-
 class WeightProgram:
     """A linear program in weights with costs, by its dual, of which a weight is a constraint.
 
@@ -88,8 +84,8 @@ class WeightProgram:
         Signs are 1 or -1.
     unit_size : bool
         Whether constraints are divided by their sizes; otherwise HiGHS looks for units itself.
-    counts : dict, optional
-        Where programs and pivots are counted, for several programs together.
+    counts : Counter, optional
+        Of linear programs and pivots, for several programs together.
     """
 
     def __init__(self, XT, signs, upper, lower, gains, unit_size=False, counts=None):
@@ -105,7 +101,7 @@ class WeightProgram:
         self.joined = np.zeros(0, dtype=int)
         self.limits = np.zeros(0)
         self.status = "nothing"  # the solver's word on how the last program ended
-        self.counts = no_work() if counts is None else counts
+        self.counts = Counter() if counts is None else counts
 
     @cached_property
     def model(self):
@@ -150,10 +146,9 @@ class WeightProgram:
         return np.where(np.isfinite(costs), weights, 0)
 
     def drop_negligible(self, weights, costs, rest=0.0):
-        """Return the fewest weights that are as good, and their objective.
+        """Return no weights, or those that are not negligible, where these are as good.
 
-        Tried are no weights, and those that are not negligible. They may add a small part to the
-        objective plus `rest`.
+        Their objective is returned, too. It may rise by a small part of itself and `rest`.
         """
         objective = self.objective(weights, costs)
         most = objective + NO_RISE * (objective + rest)
@@ -177,9 +172,8 @@ class WeightProgram:
         """Change the upper bounds, and with them the unit of the multipliers."""
         self.upper = upper
         self.unit = min(1.0, upper.max())
-        lowest = self.lower / self.unit
-        places = self.model.places
-        self.model.highs.changeColsBounds(len(upper), places, lowest, upper / self.unit)
+        bounds = self.lower / self.unit, upper / self.unit
+        self.model.highs.changeColsBounds(len(upper), self.model.places, *bounds)
         self.limits = np.full(len(self.joined), np.nan)  # all are set anew
 
     def _join(self, features, costs, pulls):
@@ -205,8 +199,7 @@ class WeightProgram:
     def feasible(self, multipliers, costs):
         """Return multipliers that meet their constraints exactly, and the bound that they prove.
 
-        Those of HiGHS meet them up to rounding. They are clipped, balanced and made smaller. No
-        weights have a smaller objective than the bound.
+        Those of HiGHS meet them up to rounding: they are clipped, balanced and made smaller.
         """
         multipliers = np.clip(multipliers, self.lower, self.upper)
         sides = np.where(self.signs * multipliers > 0, 1.0, -1.0)

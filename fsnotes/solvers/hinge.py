@@ -13,12 +13,7 @@ LARGEST_C = 1e6
 class HingeData:
     """Rows of data in units of selection, and the sum of the hinge losses of a classifier on them.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n_rows, n_features)
-    signs : ndarray of shape (n_rows,)
-        The class of each row, -1 or 1.
-    sample_weight : ndarray of shape (n_rows,)
+    The sign of a row, -1 or 1, is its class.
     """
 
     def __init__(self, Z, signs, sample_weight):
@@ -60,18 +55,7 @@ class HingeData:
 def best_offset(kinks, signs, sample_weight):
     """Return the offset of least hinge loss; the middle one if there are several.
 
-    Parameters
-    ----------
-    kinks : ndarray
-        For each row the offset at which its margin is 1.
-    signs : ndarray
-        -1 or 1.
-    sample_weight : ndarray
-        Weights of the losses.
-
-    Returns
-    -------
-    float
+    At its kink, an offset, the margin of a row is 1.
     """
     # The loss is piecewise linear in the offset: each row adds its weight to the slope.
     order = np.argsort(kinks, kind="stable")

@@ -26,24 +26,13 @@ __all__ = ["Plane", "PlaneProgram", "flat_plane", "l2_plane"]
 
 @dataclass(frozen=True)
 class Plane:
-    """Weights and offset of a plane, with their value and the proof that it is nearly the least.
-
-    Attributes
-    ----------
-    weights : ndarray
-    offset : float
-    value : float
-        The objective of the problem at this plane.
-    bound : float
-        No plane has a smaller value.
-    multipliers : ndarray
-        The dual solution that proves the bound, of the samples near by and then of the others.
-    """
+    """Weights and offset of a plane, with their value and the proof that it is nearly the least."""
 
     weights: np.ndarray
     offset: float
-    value: float
-    bound: float
+    value: float  # of the objective at this plane
+    bound: float  # no plane has a smaller value
+    # The dual solution that proves the bound, of the samples near by and then of the others.
     multipliers: np.ndarray
 
     @property
@@ -84,8 +73,8 @@ class PlaneProgram(WeightProgram):
         F and H.
     fit, hinge : ndarray of shape (m1,) and (m2,)
         Penalties of distances and of losses.
-    counts : dict, optional
-        Where the linear programs and pivots are counted, for several programs together.
+    counts : Counter, optional
+        Of linear programs and pivots, for several programs together.
     """
 
     def __init__(self, near, far, fit, hinge, counts=None):
@@ -100,10 +89,7 @@ class PlaneProgram(WeightProgram):
         super().__init__(XT, np.ones(len(upper)), upper, lower, gains, True, counts)
 
     def least_loss(self, weights):
-        """The least loss of all samples for these weights, and its offset.
-
-        If several offsets have it, the middle one is returned.
-        """
+        """The least loss of all samples for these weights, and its offset, the middle one."""
         live = np.flatnonzero(weights)
         near = self.near[:, live] @ weights[live]
         far = self.far[:, live] @ weights[live]
@@ -141,23 +127,7 @@ def l2_plane(near, far, fit, hinge):
     In coordinates in which ``|w|^2 / 2 + b^2 + fit @ (F w + b)**2`` is a squared length, (2) is the
     problem of a soft-margin machine without an offset. That is a machine with an offset, if another
     sample of the other class lies at the origin and may not be on the wrong side: the offset is 1,
-    so that lengths and losses double.
-
-    Parameters
-    ----------
-    near, far : ndarray of shape (m1, n) and (m2, n)
-        F and H.
-    fit, hinge : ndarray of shape (m1,) and (m2,)
-        Penalties of squared distances and of losses.
-
-    Returns
-    -------
-    Plane
-
-    Raises
-    ------
-    SubproblemError
-        If the plane cannot be verified.
+    so that lengths and losses double. The arguments are those of `PlaneProgram`.
     """
     # the last coordinate is the root of 2 times the offset: half its square is that of the offset
     F = np.column_stack([near, np.full(len(near), 0.5**0.5)])

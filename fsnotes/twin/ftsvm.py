@@ -35,10 +35,9 @@ class FTSVM(TwinClassifier):
     Parameters
     ----------
     c_fit : float or pair of float, default=0.1
-        Penalty of the distances to the plane of one's own class; above 0, at most 1e6. Two are for
-        the planes of both classes, in the order of ``classes_``. At about `c_hinge` the planes
-        separate the classes; from 3 to 10 times that they follow their own samples. Which is better
-        the data decide: search both. With a kernel begin at 1.
+        Penalty of the distances to the plane of one's own class, as in `TwinSVM`. At about
+        `c_hinge` the planes separate the classes; from 3 to 10 times that they follow their own
+        samples. Which is better the data decide: search both. With a kernel begin at 1.
     c_hinge : float or pair of float, default=0.1
         Penalty of the samples of the other class that are within the margin, likewise. Where the
         classes have unequal numbers of samples, `sample_weight` can even them out.
@@ -55,9 +54,9 @@ class FTSVM(TwinClassifier):
         ends that puts ``1 - exp(-alpha size)`` in place of the number of features. The last two are
         for planes without a kernel.
     search : {"flip", "greedy"}, default="flip"
-        Switch features while this improves the objective, with both planes solved anew for each, so
-        that in the end no single switch improves; or, as published, sweep through the features for
-        fixed planes, and solve these anew after each sweep.
+        Switch features, with both planes solved anew for each, until no single switch improves the
+        objective; or, as published, sweep through the features for fixed planes, and solve these
+        anew after each sweep.
     exact : bool, default=False
         Go on by branch and bound, which finds the best set and proves it. It takes a part of a
         second for ten features, and for thirty may not end before `time_limit`. Not with a kernel.
@@ -68,14 +67,13 @@ class FTSVM(TwinClassifier):
         that gain most. Fewer, with a warning, where none that is left gains anything. Not with
         `exact`.
     kernel : str or callable, optional
-        As in `KernelMPM`, such as "rbf": the planes are then surfaces, made of the kernel's values
-        at the distinct training samples, of the features selected.
+        As in `TwinSVM`, of the features selected.
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``, of all features.
     refit : bool, default=True
         Return the planes of `TwinSVM` on the features selected, with the same penalties; otherwise
-        those of the linear programs. Squared distances are other units, so that these are other
-        planes: where they follow samples at a larger `c_fit`, either can be the better one.
+        those of the linear programs. Where planes follow samples at a larger `c_fit`, either can be
+        the better one.
     tol : float, default=1e-06
         A switch has to gain more than this part of the objective without features.
     max_iter : int, default=1000
@@ -83,34 +81,25 @@ class FTSVM(TwinClassifier):
     progress : bool, default=False
         Show a progress bar over the features of each round.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. The norm is not
-        scale free.
+        Weigh features in units of their pooled within-class standard deviation.
 
     Attributes
     ----------
     coef_ : ndarray of shape (2, n_features)
-        Normals of the planes, in the order of ``classes_``; exactly zero where not selected. Not
-        with a kernel.
-    intercept_ : ndarray of shape (2,)
-    norms_ : ndarray of shape (2,)
-        Length of each normal, in the deviations of ``scale_``, by which distances are measured;
-        with a kernel in its space. 0 where the plane is flat.
+        Normals of the planes; exactly zero where not selected.
     objective_ : float
         Of the features selected, (21), before a refit.
     sigma_ : float
         Penalty of a feature, as it counts in the objective.
     moves_ : tuple of Move
-        Each switch that was accepted: feature, whether it was switched on, and the objective after
-        it, or after all that were accepted together.
+        Each switch that was accepted, with the objective after it and those accepted with it.
     bound_ : float
         No choice of features has a smaller objective; minus infinity unless `exact`.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
     n_iter_ : int
         Rounds through the features.
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    intercept_, norms_, support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_
+        As in `TwinSVM`, which says what a kernel has instead of ``coef_``.
+    result_ : Result
         ``result_.steps`` is the history of the objective, which never rises within a stage.
 
     Raises
@@ -122,12 +111,11 @@ class FTSVM(TwinClassifier):
     -----
     Without a kernel a switch changes one constraint of the dual linear programs of both planes,
     which takes a few dozen pivots of O(m k), for m samples and the k features that have joined;
-    most switches are ruled out by a bound without any. A kernel makes a new program of each switch,
-    with O(m^2) memory, O(m^2) for a bound or O(m^3) and more to solve; the published search takes
-    O(m s) a switch, for s points of which the surfaces are made.
-
-    Without a kernel features without a weight are dropped, even at no penalty, so that the choice
-    is the union of the supports of both planes: a group zero norm.
+    most switches are ruled out by a bound without any. Features without a weight are dropped, even
+    at no penalty, so that the choice is the union of the supports of both planes: a group zero
+    norm. A kernel makes a new program of each switch, with O(m^2) memory, O(m^2) for a bound or
+    O(m^3) and more to solve; the published search takes O(m s) a switch, for s points of which the
+    surfaces are made.
 
     References
     ----------
@@ -141,6 +129,8 @@ class FTSVM(TwinClassifier):
     >>> [FTSVM(sigma=sigma).fit(X, y).n_selected_ for sigma in (0.003, 0.03)]
     [8, 2]
     """
+
+    _remedies = ("a smaller sigma", *TwinClassifier._remedies)
 
     def __init__(
         self,
@@ -184,33 +174,30 @@ class FTSVM(TwinClassifier):
     def _check_parameters(self):
         super()._check_parameters()
         check_real("sigma", self.sigma, 0, most=LARGEST_SIGMA)
-        check_bool("sigma_absolute", self.sigma_absolute)
         check_balance(self.balance)
         for name, allowed in (("init", INITS), ("search", ("flip", "greedy"))):
             check_one_of(name, getattr(self, name), allowed)
-        check_bool("exact", self.exact)
         check_real("time_limit", self.time_limit, 0, open_at=0)
         check_count("n_features", self.n_features, optional=True)
-        check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter)
-        check_bool("progress", self.progress)
+        for name in ("sigma_absolute", "exact", "refit", "progress"):
+            check_bool(name, getattr(self, name))
         if self.exact and self.n_features is not None:
             raise ValueError(
                 f"exact=True is about any number of features, not n_features={self.n_features}; "
                 "pass n_features=None or exact=False"
             )
-        if self.kernel is not None:
-            if self.init in ("weights", "mm"):
-                raise ValueError(
-                    f"init={self.init!r} looks at weights of features, of which kernel="
-                    f'{self.kernel!r} has none; pass init="all" or "score"'
-                )
-            if self.exact:
-                raise ValueError(
-                    f"exact=True searches for planes, not for surfaces of kernel={self.kernel!r}; "
-                    "pass exact=False or kernel=None"
-                )
+        if self.kernel is not None and self.init in ("weights", "mm"):
+            raise ValueError(
+                f"init={self.init!r} looks at weights of features, of which kernel="
+                f'{self.kernel!r} has none; pass init="all" or "score"'
+            )
+        if self.kernel is not None and self.exact:
+            raise ValueError(
+                f"exact=True searches for planes, not for surfaces of kernel={self.kernel!r}; "
+                "pass exact=False or kernel=None"
+            )
 
     def _find_planes(self, data):
         balance = np.array([1 - self.balance, self.balance])
@@ -248,17 +235,13 @@ class FTSVM(TwinClassifier):
         state = objective.solve(everything)
         if self.init == "score":
             return at_least_mean(objective.scores(state))
-        sizes = objective.sizes(state)
         if self.init == "weights":
-            return at_least_mean(sizes)
-        return self._concave_mask(objective, state) if sizes.any() else ~everything
-
-    def _concave_mask(self, objective, state):
-        """The features that remain where a concave function replaces their number."""
+            return at_least_mean(objective.sizes(state))
         weights = state.weights.ravel()
         sizes = objective.joint_sizes(weights)
-        surrogate = Exponential(ALPHA / sizes[sizes > 0].mean())
-        problem = ConcaveObjective(objective, surrogate)
+        if not sizes.any():
+            return ~everything
+        problem = ConcaveObjective(objective, Exponential(ALPHA / sizes[sizes > 0].mean()))
         # The loop need not converge: its best point is only where the search begins.
         weights, _ = majorize_minimize(problem, weights, self.tol, SURROGATE_STEPS, warn_of=())
         return objective.joint_sizes(weights) > 0
@@ -291,9 +274,6 @@ class FTSVM(TwinClassifier):
             )
         return state
 
-    def _remedies_of_flat(self):
-        return ["a smaller sigma", *super()._remedies_of_flat()]
-
     def _summary_lines(self):
         proven = "" if np.isinf(self.bound_) else f", proven to be at least {self.bound_:.6g}"
         return [
@@ -324,11 +304,10 @@ def rank_features(
         Two labels of one kind.
     by : {"drop", "weights", "score", "reversed"}, default="drop"
         "drop" is what the losses of both planes rise by if the feature is left out and the planes
-        stay as they are, for features on `support`, and minus what they rise by if it is added, for
-        others. "weights", for planes without a kernel, is the size of the weights in both. "score"
+        stay as they are; for features that are not on `support`, minus what they rise by if it is
+        added. "weights", for planes without a kernel, is the size of the weights in both. "score"
         is published, (23) of Bai et al. (2014): the part of a feature in the losses that planes
-        with this feature alone would have. A large score means large losses; "reversed" is one
-        minus the score.
+        with this feature alone would have, and "reversed" is one minus that.
     support : array-like of bool, optional
         Features of which the planes are made, a mask; by default all.
     c_fit, c_hinge, balance, kernel, gamma, scale
@@ -361,14 +340,13 @@ def rank_features(
     machine = L1TwinSVM(c_fit=c_fit, c_hinge=c_hinge, kernel=kernel, gamma=gamma, scale=scale)
     machine._check_parameters()
     data = machine._twin_data(machine._check_data(X, y, None))
-    mask = np.ones(machine.n_features_in_, dtype=bool)
-    if support is not None:
-        mask = np.asarray(support)
-        if mask.dtype != bool or mask.shape != (machine.n_features_in_,):
-            raise ValueError(
-                f"support has type {mask.dtype} and shape {mask.shape}; pass one bool for each of "
-                f"{machine.n_features_in_} features"
-            )
+    count = machine.n_features_in_
+    mask = np.ones(count, dtype=bool) if support is None else np.asarray(support)
+    if mask.dtype != bool or mask.shape != (count,):
+        raise ValueError(
+            f"support has type {mask.dtype} and shape {mask.shape}; pass one bool for each of "
+            f"{count} features"
+        )
     objective = objective_of(data, 0.0, np.array([1 - balance, balance]))
     state = objective.solve(mask[data.features.used])
     if by == "drop":
@@ -379,7 +357,7 @@ def rank_features(
     else:
         found = objective.scores(state)
         found = found if by == "score" else 1 - found
-    scores = np.full(machine.n_features_in_, -np.inf)
+    scores = np.full(count, -np.inf)
     scores[data.features.used] = found
     if len(data.features.used) > 1 and np.ptp(found) == 0:
         warn(

@@ -2,9 +2,8 @@
 
 A set E of features is a boolean mask. (21) of Bai et al. (2014) is ``sigma |E|`` plus the values of
 (7) and (8) on these features, weighted with lambda and 1 - lambda: `FeatureSetObjective`. It is
-solved in planes by `LinearObjective` and in surfaces of a kernel by `KernelObjective`. The classes
-`FixedPlanes` and `FixedSurfaces` hold planes that stay while features are switched, of which the
-paper's formulas (22) to (24) are.
+solved in planes by `LinearObjective`, in surfaces of a kernel by `KernelObjective`. `FixedPlanes`
+and `FixedSurfaces` stay while features are switched: the paper's formulas (22) to (24) are theirs.
 """
 
 from dataclasses import dataclass, replace
@@ -12,16 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "ConcaveObjective",
-    "FeatureSet",
-    "FeatureSetObjective",
-    "FixedPlanes",
-    "FixedSurfaces",
-    "KernelObjective",
-    "LinearObjective",
-    "objective_of",
-]
+__all__ = ["ConcaveObjective", "objective_of"]
 
 SWEEPS = 1000  # through all features in the published search, at most: the paper's k
 
@@ -49,13 +39,7 @@ class FeatureSet:
 class FeatureSetObjective:
     """(21) of sets of features: ``sigma |E| + balance @ values of both planes``.
 
-    Parameters
-    ----------
-    data : TwinData
-    sigma : float
-        Penalty of a feature.
-    balance : ndarray of shape (2,)
-        Weights of the planes in the order of ``classes_``: 1 - lambda and lambda.
+    The balance is 1 - lambda and lambda, in the order of ``classes_``.
     """
 
     def __init__(self, data, sigma, balance):
@@ -68,8 +52,8 @@ class FeatureSetObjective:
         own = np.array([~problem.positive, problem.positive])
         self.fit_penalty = (balance * problem.c_fit)[:, None] * problem.sample_weight * own
         self.hinge_penalty = (balance * problem.c_hinge)[:, None] * problem.sample_weight * ~own
-        self.work = problem.counts
-        self.trials = 0
+        self.counts = problem.counts
+        self.counts["trial"] = 0
 
     # ------------------------------------------------------------ planes that follow: (21)
 
@@ -263,7 +247,7 @@ class LinearObjective(FeatureSetObjective):
             return None
         if not mask[j] and not weights.any():
             return self.feature_set(mask, state.planes)
-        self.trials += 1
+        self.counts["trial"] += 1
         costs = self.costs(mask)
         bases = {}
         # A plane in which the feature has no weight stays as it is without it.
@@ -313,11 +297,11 @@ class ConcaveObjective:
 
 
 class KernelMemory(NamedTuple):
-    """What a set of features keeps of its kernel: distances, values, and bases of the solver."""
+    """What a set of features keeps of its kernel."""
 
-    distances: np.ndarray | None
+    distances: np.ndarray | None  # squared, of a Gaussian kernel
     values: np.ndarray
-    bases: list | None
+    bases: list | None  # where the solvers of both surfaces stand
 
 
 class MaskedKernel:
@@ -338,53 +322,47 @@ class MaskedKernel:
         return np.subtract.outer(z, z[self.places]) ** 2
 
     def of_distances(self, distances):
-        """The Gaussian kernel of squared distances, which rounding may leave below 0."""
-        return np.exp(-self.data.kernel.gamma * np.maximum(distances, 0))
+        """Squared distances, and the Gaussian kernel of them; rounding may leave them below 0."""
+        return distances, np.exp(-self.data.kernel.gamma * np.maximum(distances, 0))
 
     def on(self, mask):
         """Squared distances, if they are kept, and values on these features."""
         if not self.additive:
             return None, self.data.kernel_values(mask)[:, self.columns]
-        distances = np.zeros((len(self.data.problem.X), len(self.places)))
-        for j in np.flatnonzero(mask):
-            distances += self.squares(j)
-        return distances, self.of_distances(distances)
+        nothing = np.zeros((len(self.data.X), len(self.places)))
+        return self.of_distances(sum(map(self.squares, np.flatnonzero(mask)), nothing))
 
     def switch(self, distances, mask, j):
         """Return what `on` does after feature j of the mask is switched, from its distances."""
         if not self.additive:
             return self.on(mask ^ (np.arange(len(mask)) == j))
-        distances = distances - self.squares(j) if mask[j] else distances + self.squares(j)
-        return distances, self.of_distances(distances)
+        sign = -1 if mask[j] else 1
+        return self.of_distances(distances + sign * self.squares(j))
 
 
 class FixedSurfaces:
     """Surfaces (19) that stay while features are switched, which changes the kernel."""
 
     def __init__(self, data, state):
-        self.state = state
-        self.n_samples = len(data.X)
         # the points of which either surface is made
-        self.live = np.flatnonzero(state.weights.any(axis=0))
-        self.weights = state.weights[:, self.live]
-        self.kernel = MaskedKernel(data, self.live)
+        live = np.flatnonzero(state.weights.any(axis=0))
+        self.weights = state.weights[:, live]
+        self.offsets = state.offsets
+        self.kernel = MaskedKernel(data, live)
 
     def begin(self, mask):
         """Squared distances, if they are kept, which is what `switch` remembers."""
-        distances = self.state.memory.distances
-        if distances is None or not np.array_equal(mask, self.state.mask):
-            return self.kernel.on(mask)[0]
-        return distances[:, self.live]
+        return self.kernel.on(mask)[0]
 
     def switch(self, distances, mask, j):
         """Return distances, and values of both surfaces, after feature j is switched."""
         distances, kernel_values = self.kernel.switch(distances, mask, j)
-        return distances, self.weights @ kernel_values.T + self.state.offsets
+        return distances, self.weights @ kernel_values.T + self.offsets
 
     def switches(self, mask):
         """Values of both surfaces with each feature switched: surfaces, features, samples."""
         distances = self.begin(mask)
-        values = np.empty((2, len(mask), self.n_samples))
+        values = np.empty((2, len(mask), len(self.kernel.data.X)))
         for j in range(len(mask)):
             values[:, j] = self.switch(distances, mask, j)[1]
         return values
@@ -433,7 +411,7 @@ class KernelObjective(FeatureSetObjective):
         programs = replace(self.data.problem, X=memory[1]).programs
         for program, basis in zip(programs, state.memory.bases or (), strict=False):
             program.begin_at(basis)
-        self.trials += 1
+        self.counts["trial"] += 1
         values = np.zeros(2)
         for k in (0, 1):
             values[k] = programs[k].value(np.ones(memory[1].shape[1]))

@@ -1,9 +1,16 @@
 """Twin machines: two planes, each near the samples of one class and far from those of the other.
 
-The problems (2) and (3), of `TwinSVM`, and (7) and (8), of `L1TwinSVM`, of Bai et al. (2014).
+The problems of Bai et al. (2014) for the plane of a class with samples F, and the others H, are
+
+    (2), (3)  minimise ``|w|_2^2 / 2 + b^2 + c_fit |F w + b|_2^2 + c_hinge losses``,
+    (7), (8)  minimise ``|w|_1 + c_fit |F w + b|_1 + c_hinge losses``,
+
+with the losses ``sum max(0, 1 - s (H w + b))``, where s is -1 in (2) and (7), for the plane of
+``classes_[1]``, and 1 in (3) and (8), for that of ``classes_[0]``.
 """
 
 import numbers
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -16,11 +23,10 @@ from fsnotes.core.mm import Result
 from fsnotes.core.samples import FeatureScaling
 from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import SelectionWarning, warn
-from fsnotes.solvers.highs import no_work
 from fsnotes.solvers.hinge import LARGEST_C
 from fsnotes.solvers.planes import PlaneProgram, flat_plane, l2_plane
 
-__all__ = ["L1TwinSVM", "TwinClassifier", "TwinProblem", "TwinSVM"]
+__all__ = ["L1TwinSVM", "TwinClassifier", "TwinSVM"]
 
 FLAT = 1e-9  # part of the values of a plane up to which their variation is taken for rounding
 # The problem of the first class is that of the second with all signs exchanged, so that its plane
@@ -30,27 +36,14 @@ SIGNS = np.array([-1.0, 1.0])
 
 @dataclass(frozen=True)
 class TwinProblem:
-    """The samples of two classes, and the penalties of both planes.
+    """The samples of two classes, and the penalties of both planes in the order of ``classes_``."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_weights)
-        Features in the units of selection, or values of a kernel.
-    positive : ndarray of bool
-        Which samples are of ``classes_[1]``.
-    sample_weight : ndarray
-    c_fit, c_hinge : ndarray of shape (2,)
-        In the order of ``classes_``.
-    counts : dict
-        The work done by the linear programs.
-    """
-
-    X: np.ndarray
-    positive: np.ndarray
+    X: np.ndarray  # features in the units of selection, or values of a kernel
+    positive: np.ndarray  # which samples are of ``classes_[1]``
     sample_weight: np.ndarray
     c_fit: np.ndarray
     c_hinge: np.ndarray
-    counts: dict = field(default_factory=no_work)
+    counts: Counter = field(default_factory=Counter)  # the work done by the linear programs
 
     def parts(self, k):
         """Return F, H and the penalties of distances and of losses for the plane of class k."""
@@ -64,10 +57,6 @@ class TwinProblem:
         """The linear programs (8) and (7) of both planes."""
         return tuple(PlaneProgram(*self.parts(k), counts=self.counts) for k in (0, 1))
 
-    def l1_planes(self):
-        """Solve (8) and (7)."""
-        return [program.solve(np.ones(self.X.shape[1])) for program in self.programs]
-
     def l2_planes(self):
         """Solve (3) and (2)."""
         return [l2_plane(*self.parts(k)) for k in (0, 1)]
@@ -80,25 +69,13 @@ class TwinProblem:
 
 @dataclass(frozen=True)
 class TwinData:
-    """The samples of a fit, and the problem of the planes on some of the features.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features_in)
-    features : FeatureScaling
-        The features that vary. A mask of features is one of these.
-    problem : TwinProblem
-        The problem of the planes on all features that vary.
-    kernel : Kernel or None
-    points : ndarray of int or None
-        Places of the samples at which kernel functions stand.
-    """
+    """The samples of a fit, and the problem of the planes on some of the features that vary."""
 
     X: np.ndarray
-    features: FeatureScaling
-    problem: TwinProblem
+    features: FeatureScaling  # those that vary: a mask of features is one of these
+    problem: TwinProblem  # on all of them
     kernel: Kernel = None
-    points: np.ndarray = None
+    points: np.ndarray = None  # places of the samples at which kernel functions stand
 
     def on(self, mask):
         """The problem of planes on these features alone; with a kernel, of its surfaces."""
@@ -130,6 +107,8 @@ class TwinClassifier(KernelMixin, SparseClassifier):
     result.
     """
 
+    _remedies = ("a larger c_fit and c_hinge",)  # what to pass if a plane is flat
+
     def _check_parameters(self):
         check_penalties("c_fit", self.c_fit)
         check_penalties("c_hinge", self.c_hinge)
@@ -151,10 +130,9 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         else:
             X = data.only(mask)
             live = np.flatnonzero(weights.any(axis=0))
-            points = X[data.points[live]]
             self.dual_coef_ = weights[:, live]
             self.intercept_ = offsets
-            self.support_vectors_ = points
+            self.support_vectors_ = points = X[data.points[live]]
             values = self._kernel(X, points) @ self.dual_coef_.T
             products = self._kernel(points, points) @ self.dual_coef_.T
             norms = np.sqrt(abs((self.dual_coef_.T * products).sum(axis=0)))
@@ -190,17 +168,11 @@ class TwinClassifier(KernelMixin, SparseClassifier):
             what = f"the plane of class {flat[0]!r} is flat, so that the other is predicted"
         if not self._selected.any():
             what = f"no feature is selected: {what}"
-        remedies = ", ".join(self._remedies_of_flat())
+        remedies = ", ".join([*self._remedies, *['kernel="rbf"'] * (self.kernel is None)])
         warn(
             f"{what}; pass {remedies}. Planes of equal class means are flat at any penalty",
             SelectionWarning,
         )
-
-    def _remedies_of_flat(self):
-        remedies = ["a larger c_fit and c_hinge"]
-        if self.kernel is None:
-            remedies.append('kernel="rbf"')
-        return remedies
 
     @property
     def support_(self):
@@ -210,8 +182,8 @@ class TwinClassifier(KernelMixin, SparseClassifier):
     def plane_values(self, X):
         """Values of both planes at each sample, 0 on the plane: ``X @ coef_.T + intercept_``.
 
-        In the plane of ``classes_[0]`` samples of the other class should have at least 1, in the
-        other plane samples of the first class at most -1.
+        Samples of the other class should have at least 1 in the plane of ``classes_[0]``, and at
+        most -1 in that of ``classes_[1]``.
 
         Parameters
         ----------
@@ -239,8 +211,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         Returns
         -------
         ndarray of shape (n_samples, 2)
-            In the order of ``classes_``, in the deviations of ``scale_`` or, with a kernel, in its
-            space.
+            In the order of ``classes_`` and in the units of ``norms_``.
         """
         values = abs(self.plane_values(X))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -276,13 +247,15 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         note = "weight x sd within the classes, in each plane"
         return note, abs(scaled).sum(axis=0), dict(zip(names, scaled, strict=True))
 
+    def _summary_lines(self):
+        return [f"sum of both objectives: {self.objective_:.6g}"]
+
 
 def check_penalties(name, value):
     """Raise unless `value` is a penalty, or two, one for each class."""
     if isinstance(value, (str, bytes)) or isinstance(value, numbers.Real):
         return check_real(name, value, 0, open_at=0, most=LARGEST_C)
-    ordered = hasattr(value, "__getitem__") and not isinstance(value, dict)
-    penalties = list(value) if ordered and np.ndim(value) else []
+    penalties = list(value) if np.ndim(value) else []
     if len(penalties) != 2:
         raise ValueError(f"{name}={value!r}; pass a number, or two in the order of classes_")
     for penalty in penalties:
@@ -325,18 +298,18 @@ class TwinSVM(TwinClassifier):
         Penalty of the samples of the other class that are within the margin, likewise.
     kernel : str or callable, optional
         As in `KernelMPM`, such as "rbf": the features are then the kernel's values at the distinct
-        training rows, and the planes are surfaces.
+        training samples, and the planes are surfaces.
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``.
     scale : bool, default=True
         Measure features in units of their pooled within-class standard deviation and, without a
-        kernel, from a point amid the classes: the offset has a penalty, so that it matters where
-        the origin is.
+        kernel, from a point amid the classes: the offset has a penalty, so the origin matters.
 
     Attributes
     ----------
     coef_ : ndarray of shape (2, n_features)
-        Normals of the planes, in the order of ``classes_``; not with a kernel.
+        Normals of the planes, in the order of ``classes_``. With a kernel there are ``dual_coef_``
+        of shape (2, n_points) instead, the ``support_vectors_`` they belong to, and ``gamma_``.
     intercept_ : ndarray of shape (2,)
     norms_ : ndarray of shape (2,)
         Length of each normal, in the deviations of ``scale_``, by which distances are measured;
@@ -345,10 +318,7 @@ class TwinSVM(TwinClassifier):
         Sum of what both problems minimise.
     support_ : ndarray of shape (n_features,)
         All features that vary; nothing is selected.
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Raises
     ------
@@ -359,8 +329,7 @@ class TwinSVM(TwinClassifier):
     -----
     With m samples and n features a plane takes O(m n^2 + n^3), or O(m^2 n) if the samples are
     fewer, and then a soft-margin machine of the samples of one class. A kernel puts the number of
-    distinct samples in the place of n. The machine then also has ``dual_coef_`` of shape (2,
-    n_points), the ``support_vectors_`` they belong to, and ``gamma_``.
+    distinct samples in the place of n.
 
     References
     ----------
@@ -387,9 +356,6 @@ class TwinSVM(TwinClassifier):
         planes = data.on(mask).l2_planes()
         return mask, planes, result_of_planes(planes)
 
-    def _summary_lines(self):
-        return [f"sum of both objectives: {self.objective_:.6g}"]
-
 
 class L1TwinSVM(TwinClassifier):
     """Two planes with few weights each: the twin machine of linear programs.
@@ -401,39 +367,30 @@ class L1TwinSVM(TwinClassifier):
     Parameters
     ----------
     c_fit : float or pair of float, default=1.0
-        Penalty of the distances to the plane of one's own class; above 0, at most 1e6. Two are for
-        the planes of both classes, in the order of ``classes_``.
+        Penalty of the distances to the plane of one's own class, as in `TwinSVM`.
     c_hinge : float or pair of float, default=1.0
         Penalty of the samples of the other class that are within the margin, likewise.
     kernel : str or callable, optional
-        As in `KernelMPM`, such as "rbf": the weights are then those of the kernel's values at the
-        distinct training samples, few of which are used, of all features.
+        As in `TwinSVM`: the surfaces are then made of few of the points, of all features.
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``.
     refit : bool, default=True
         Return the planes of `TwinSVM` on the features selected, with the same penalties; otherwise
         those of the linear programs. With a kernel, which selects no feature, these are returned.
     scale : bool, default=True
-        Weigh features in units of their pooled within-class standard deviation. The norm is not
-        scale free: without it, columns of large numbers are selected first.
+        Weigh features in units of their pooled within-class standard deviation. Without it,
+        columns of large numbers are selected first.
 
     Attributes
     ----------
     coef_ : ndarray of shape (2, n_features)
-        Normals of the planes, in the order of ``classes_``; exactly zero where not selected. Not
-        with a kernel.
-    intercept_ : ndarray of shape (2,)
-    norms_ : ndarray of shape (2,)
-        Length of each normal, in the deviations of ``scale_``, by which distances are measured;
-        with a kernel in its space. 0 where the plane is flat.
+        Normals of the planes; exactly zero where not selected.
     objective_ : float
         Sum of what both problems minimise, before a refit.
     support_ : ndarray of shape (n_features,)
         With a kernel, all features that vary.
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    intercept_, norms_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
+        As in `TwinSVM`, which says what a kernel has instead of ``coef_``.
 
     Raises
     ------
@@ -443,10 +400,8 @@ class L1TwinSVM(TwinClassifier):
     Notes
     -----
     The simplex method solves the dual, with a variable for each of m samples and a constraint for
-    each of n features, in O(m n) a pivot. Where features are more than twice the samples, their
-    constraints join as they are violated. A kernel puts the number of distinct samples in the place
-    of n. The machine then also has
-    ``dual_coef_`` of shape (2, n_points), the ``support_vectors_`` they belong to, and ``gamma_``.
+    each of n features, in O(m n) a pivot. Of many features those join that violate theirs. A kernel
+    puts the number of distinct samples in the place of n.
 
     References
     ----------
@@ -476,12 +431,9 @@ class L1TwinSVM(TwinClassifier):
     def _find_planes(self, data):
         mask = np.ones(len(data.features.used), dtype=bool)
         problem = data.on(mask)
-        planes = problem.l1_planes()
-        result = result_of_planes(planes, counts=problem.counts)
+        planes = [program.solve(np.ones(problem.X.shape[1])) for program in problem.programs]
+        result = result_of_planes(planes, counts=dict(problem.counts))
         if self.kernel is None:
             mask = np.any([plane.weights != 0 for plane in planes], axis=0)
             planes = refit_planes(data, mask, planes, self.refit)
         return mask, planes, result
-
-    def _summary_lines(self):
-        return [f"sum of both objectives: {self.objective_:.6g}"]

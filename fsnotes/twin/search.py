@@ -24,22 +24,13 @@ class Move(NamedTuple):
 class Search:
     """A search through sets of features, and the history of their objective.
 
-    Parameters
-    ----------
-    objective : FeatureSetObjective
-    features : ndarray of int
-        Places of the features among the columns of the data, for the history.
-    tol : float
-        A switch has to gain more than this.
-    max_iter : int
-        Most rounds through the features.
-    progress : bool
-        Whether to show a progress bar over the features of each round.
+    A switch has to gain more than `tol`; `max_iter` is the largest number of rounds through the
+    features.
     """
 
     def __init__(self, objective, features, tol, max_iter, progress):
         self.objective = objective
-        self.features = features
+        self.features = features  # their places among the columns of the data, for the history
         self.tol = tol
         self.max_iter = max_iter
         self.progress = progress
@@ -67,9 +58,9 @@ class Search:
         return new
 
     def _record(self, state, change):
-        elapsed = time.perf_counter() - self.began
+        seconds = time.perf_counter() - self.began
         size = int(np.count_nonzero(state.mask))
-        self.steps.append(Step(self.stage, state.value, change, size, elapsed))
+        self.steps.append(Step(self.stage, state.value, change, size, seconds))
 
     def result(self, state):
         """Return the history and how the search ended, in this set."""
@@ -78,7 +69,7 @@ class Search:
             state.value,
             tuple(self.steps),
             duality_gap=self.objective.duality_gap(state),
-            counts={**self.objective.work, "trial": self.objective.trials},
+            counts=dict(self.objective.counts),
         )
 
     # ------------------------------------------------------------ the published search
@@ -158,21 +149,12 @@ def branch_and_bound(objective, best, gap, time_limit):
     are free. No value of a plane rises when a feature is added, so that each of these sets costs
     at least sigma for each feature kept, and the planes on all that are kept or free. The branch of
     the least bound is divided at the largest of its free features, until no bound is below the best
-    objective.
-
-    Parameters
-    ----------
-    objective : LinearObjective
-    best : FeatureSet
-        The best set known.
-    gap : float
-        Part of the objective by which it may be above the bound in the end.
-    time_limit : float
-        In seconds.
+    objective by more than a part `gap` of it, or the seconds are over.
 
     Returns
     -------
     best : FeatureSet
+        It is the one passed unless another is better.
     bound : float
         No set has a smaller objective.
     """
