@@ -19,10 +19,8 @@ def twin_svm(A1, A2, c_fit, c_hinge):
     ----------
     A1, A2 : ndarray of shape (n_rows, n_features)
         Samples of the positive and of the negative class.
-    c_fit : tuple of float
-        c11 and c21, of planes 1 and 2.
-    c_hinge : tuple of float
-        c12 and c22, of planes 1 and 2.
+    c_fit, c_hinge : tuple of float
+        c11 and c21, and c12 and c22, of planes 1 and 2.
 
     Returns
     -------
@@ -55,26 +53,17 @@ def l1_twin_svm(A1, A2, c_fit, c_hinge):
 
     Parameters
     ----------
-    A1, A2 : ndarray of shape (n_rows, n_features)
-        Samples of the positive and of the negative class.
-    c_fit : tuple of float
-        c11 and c21, of planes 1 and 2.
-    c_hinge : tuple of float
-        c12 and c22, of planes 1 and 2.
+    A1, A2, c_fit, c_hinge
+        As of `twin_svm`.
 
     Returns
     -------
-    planes : tuple
-        ``(w1, b1)`` and ``(w2, b2)``: plane 1, ``x w1 + b1 = 0``, fits A1, and plane 2 fits A2.
-    values : tuple of float
-        Of (7) and of (8).
+    planes, values : tuple
+        As of `twin_svm`; the values are those of (7) and of (8).
     """
-    planes = []
-    values = []
-    for problem, w, b in _l1_twin_programs(A1, A2, c_fit, c_hinge):
-        values.append(simplex(problem))
-        planes.append((w.value, float(b.value)))
-    return tuple(planes), tuple(values)
+    programs = _l1_twin_programs(A1, A2, c_fit, c_hinge)
+    values = tuple(simplex(problem) for problem, _, _ in programs)
+    return tuple((w.value, float(b.value)) for _, w, b in programs), values
 
 
 def ftsvm_value(A1, A2, E, planes, c_fit, c_hinge, sigma, balance, norms=True, kernel=None):
@@ -82,20 +71,14 @@ def ftsvm_value(A1, A2, E, planes, c_fit, c_hinge, sigma, balance, norms=True, k
 
     Parameters
     ----------
-    A1, A2 : ndarray of shape (n_rows, n_features)
-        Samples of the positive and of the negative class.
+    A1, A2, c_fit, c_hinge
+        As of `twin_svm`.
     E : ndarray of shape (n_features,)
         Diagonal of the feature selection matrix.
     planes : tuple
         ``(w1, b1)`` and ``(w2, b2)``; with a kernel, ``(u1, gamma1)`` and ``(u2, gamma2)``.
-    c_fit : tuple of float
-        c11 and c21, of planes 1 and 2.
-    c_hinge : tuple of float
-        c12 and c22, of planes 1 and 2.
-    sigma : float
-        Price of a feature.
-    balance : float
-        The paper's lambda, of plane 1.
+    sigma, balance : float
+        Price of a feature, and the paper's lambda, of plane 1.
     norms : bool, default=True
         Without ``|w1|_1`` and ``|w2|_1``, the value is (24).
     kernel : callable, optional
@@ -121,18 +104,8 @@ def ftsvm_scores(A1, A2, planes, c_fit, c_hinge, balance, kernel=None):
 
     Parameters
     ----------
-    A1, A2 : ndarray of shape (n_rows, n_features)
-        Samples of the positive and of the negative class.
-    planes : tuple
-        ``(w1, b1)`` and ``(w2, b2)``; with a kernel, ``(u1, gamma1)`` and ``(u2, gamma2)``.
-    c_fit : tuple of float
-        c11 and c21, of planes 1 and 2.
-    c_hinge : tuple of float
-        c12 and c22, of planes 1 and 2.
-    balance : float
-        The paper's lambda, of plane 1.
-    kernel : callable, optional
-        ``kernel(rows, points)`` is the matrix K; by default the planes are linear.
+    A1, A2, planes, c_fit, c_hinge, balance, kernel
+        As of `ftsvm_value`.
 
     Returns
     -------
@@ -161,18 +134,8 @@ def ftsvm(A1, A2, c_fit, c_hinge, sigma, balance, kernel=None, tol=1e-6, sweeps=
 
     Parameters
     ----------
-    A1, A2 : ndarray of shape (n_rows, n_features)
-        Samples of the positive and of the negative class.
-    c_fit : tuple of float
-        c11 and c21, of planes 1 and 2.
-    c_hinge : tuple of float
-        c12 and c22, of planes 1 and 2.
-    sigma : float
-        Price of a feature.
-    balance : float
-        The paper's lambda, of plane 1.
-    kernel : callable, optional
-        ``kernel(rows, points)`` is the matrix K; by default the planes are linear.
+    A1, A2, c_fit, c_hinge, sigma, balance, kernel
+        As of `ftsvm_value`.
     tol : float, default=1e-6
         A change of E has to lower (24), and a round (21), by more.
     sweeps : int, default=1000
@@ -217,16 +180,8 @@ def ftsvm_exact(A1, A2, c_fit, c_hinge, sigma, balance):
 
     Parameters
     ----------
-    A1, A2 : ndarray of shape (n_rows, n_features)
-        Samples of the positive and of the negative class; at most 12 features.
-    c_fit : tuple of float
-        c11 and c21, of planes 1 and 2.
-    c_hinge : tuple of float
-        c12 and c22, of planes 1 and 2.
-    sigma : float
-        Price of a feature.
-    balance : float
-        The paper's lambda, of plane 1.
+    A1, A2, c_fit, c_hinge, sigma, balance
+        As of `ftsvm_value`; of at most 12 features.
 
     Returns
     -------
@@ -260,18 +215,8 @@ def rtsvm(A1, A2, E, c_fit, c_hinge, balance, kernel=None):
 
     Parameters
     ----------
-    A1, A2 : ndarray of shape (n_rows, n_features)
-        Samples of the positive and of the negative class.
-    E : ndarray of shape (n_features,)
-        Diagonal of the feature selection matrix.
-    c_fit : tuple of float
-        c11 and c21, of planes 1 and 2.
-    c_hinge : tuple of float
-        c12 and c22, of planes 1 and 2.
-    balance : float
-        The paper's lambda, of plane 1.
-    kernel : callable, optional
-        ``kernel(rows, points)`` is the matrix K; by default the planes are linear.
+    A1, A2, E, c_fit, c_hinge, balance, kernel
+        As of `ftsvm_value`.
 
     Returns
     -------
@@ -289,20 +234,16 @@ def _l1_twin_programs(A1, A2, c_fit, c_hinge):
         (A1, A2, -1, c_fit[0], c_hinge[0]),  # (11)
         (A2, A1, 1, c_fit[1], c_hinge[1]),  # (12)
     ):
-        (m, n) = fitted.shape
-        n_others = others.shape[0]
-        p = cp.Variable(n, nonneg=True)
-        q = cp.Variable(n, nonneg=True)
+        m, n = fitted.shape
+        p, q = cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True)
         b = cp.Variable()
         t = cp.Variable(m, nonneg=True)
-        xi = cp.Variable(n_others, nonneg=True)
+        xi = cp.Variable(others.shape[0], nonneg=True)
         objective = cp.sum(p + q) + fit * cp.sum(fitted @ (p - q) + 2 * t) + fit * m * b
         objective += hinge * cp.sum(xi)
-        constraints = [
-            -(fitted @ (p - q)) - b - t <= 0,
-            -side * (others @ (p - q) + b) - xi <= -1,
-        ]
-        programs.append((cp.Problem(cp.Minimize(objective), constraints), p - q, b))
+        near = -(fitted @ (p - q)) - b - t <= 0
+        apart = -side * (others @ (p - q) + b) - xi <= -1
+        programs.append((cp.Problem(cp.Minimize(objective), [near, apart]), p - q, b))
     return programs
 
 
@@ -318,12 +259,11 @@ def _twin_rows(A1, A2, E, kernel=None):
 def _twin_loss(first, second, planes, c_fit, c_hinge, balance):
     """What (22) and (24) have in common, with the positive part in place of xi."""
     (w1, b1), (w2, b2) = planes
-    fit1 = abs(first @ w1 + b1)
-    hinge1 = np.maximum(1 + second @ w1 + b1, 0)
-    fit2 = abs(second @ w2 + b2)
-    hinge2 = np.maximum(1 - first @ w2 - b2, 0)
-    loss1 = c_fit[0] * fit1.sum() + c_hinge[0] * hinge1.sum()
-    loss2 = c_fit[1] * fit2.sum() + c_hinge[1] * hinge2.sum()
+    fits = abs(first @ w1 + b1).sum(), abs(second @ w2 + b2).sum()
+    hinge1 = np.maximum(1 + second @ w1 + b1, 0).sum()
+    hinge2 = np.maximum(1 - first @ w2 - b2, 0).sum()
+    loss1 = c_fit[0] * fits[0] + c_hinge[0] * hinge1
+    loss2 = c_fit[1] * fits[1] + c_hinge[1] * hinge2
     return balance * loss1 + (1 - balance) * loss2
 
 

@@ -5,7 +5,7 @@ import math
 import cvxpy as cp
 import numpy as np
 
-from fsnotes.literal.solving import root_of, solve
+from fsnotes.literal.solving import largest, root_of, solve
 
 
 def sparse_kernel_step(K, y, C, Lambda, C0=0.0, gram=None):
@@ -64,34 +64,17 @@ def zero_norm_step(X, y, C, Lambda):
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-        Labels -1 and +1.
-    C : float
-        Price of the sum of the margin errors.
-    Lambda : ndarray of shape (n_features,)
-        Diagonal; infinite where a weight stays zero.
+    X, y, C, Lambda
+        As of `sparse_kernel_step`, with features in place of points.
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
         Of the score ``w'x + b``.
     value : float
         ``C sum xi + w' Lambda w``.
     """
-    sizes = 1 / np.sqrt(Lambda)
-    kept = sizes > 0
-    u = cp.Variable(kept.sum())
-    b = cp.Variable()
-    xi = cp.Variable(len(y), nonneg=True)
-    scores = (X[:, kept] * sizes[kept]) @ u + b
-    value = solve(
-        cp.Minimize(C * cp.sum(xi) + cp.sum_squares(u)), [cp.multiply(y, scores) >= 1 - xi]
-    )
-    w = np.zeros(X.shape[1])
-    w[kept] = sizes[kept] * u.value
-    return w, float(b.value), value
+    return sparse_kernel_step(X, y, C, Lambda)
 
 
 def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
@@ -105,10 +88,8 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-        Labels -1 and +1.
-    C : float
+    X, y, C
+        As of `zero_norm_step`.
     n_features : int, optional
         The r of section 3.1; by default the steps end where the weights no longer change.
     epsilon : float, default=1e-6
@@ -118,8 +99,7 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
         Of the score ``w'x + b``.
     value : float
         ``C sum xi + 2 sum log |w_i|``, with the floor in place of smaller weights: what the steps
@@ -127,7 +107,12 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
     n_steps : int
         Quadratic programs solved.
     """
-    w, b, _ = zero_norm_step(X, y, C, np.ones(X.shape[1]))
+    return reweighted(zero_norm_step, 2, X, y, C, n_features, epsilon, most)
+
+
+def reweighted(step, order, X, y, C, n_features, epsilon, most):
+    """Steps from ``Lambda = I``, which descend ``C sum xi + order sum log |w_i|``."""
+    w, b, _ = step(X, y, C, np.ones(X.shape[1]))
     floor = 1e-6 * abs(w).max()
     w = np.where(abs(w) > floor, w, 0)
     n_steps = 1
@@ -135,7 +120,7 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
     while n_steps < most and change > epsilon and w.any():
         with np.errstate(divide="ignore"):
             Lambda = 1 / abs(w) ** 2  # (9)
-        new, offset, _ = zero_norm_step(X, y, C, Lambda)
+        new, offset, _ = step(X, y, C, Lambda)
         new = np.where(abs(new) > floor, new, 0)
         n_steps += 1
         if n_features is not None and np.count_nonzero(new) < n_features:
@@ -144,10 +129,8 @@ def zero_norm_svm(X, y, C, n_features=None, epsilon=1e-6, most=500):
         w = new
         b = offset
     errors = np.maximum(0, 1 - y * (X @ w + b))
-    value = C * errors.sum() + 2 * np.log(np.maximum(abs(w), floor)).sum()
-    if n_features is not None:
-        w = np.where(np.argsort(np.argsort(-abs(w), kind="stable")) < n_features, w, 0)
-    return w, b, float(value), n_steps
+    logs = np.log(np.maximum(abs(w), floor)) if floor > 0 else np.zeros(1)
+    return largest(w, n_features), b, float(C * errors.sum() + order * logs.sum()), n_steps
 
 
 def probit_em(H, y, w, steps, gamma=None, free=()):

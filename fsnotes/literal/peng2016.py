@@ -60,15 +60,8 @@ def dso(X, Y, C=None, sample_weight=None):
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-        The caller appends the column of ones, whose weights are penalised as all others are.
-        Printed is a row of ones.
-    Y : ndarray of shape (n_rows, n_classes)
-        Entries -1 and +1.
-    C : float, optional
-        Price of the sum of the squared margin errors; by default no margin is below 1.
-    sample_weight : ndarray of shape (n_rows,), optional
-        Factors of the squared margin errors.
+    X, Y, C, sample_weight
+        As of `dso_step`.
 
     Returns
     -------
@@ -129,18 +122,16 @@ def dso_algorithm1(X, Y, p, pivots=None, tol=1e-6, most=1000, floor=0.0):
     E = np.zeros(Y.shape)
     e_step = dso_errors(Y, L)
     P = np.vstack([-M, np.eye(n0)])
-    Q = np.vstack([N, np.zeros((n0, Y.shape[1]))])
+    zeros = np.zeros((n0, Y.shape[1]))
     Sigma = np.ones(m0 + n0)
     last = np.inf
     history = []
     for _ in range(most):
-        F = np.vstack([L @ E, np.zeros((n0, Y.shape[1]))])
         U = dso_directions(M, N + L @ E, Sigma)
-        V = P @ U + Q + F
+        V = P @ U + np.vstack([N + L @ E, zeros])
         history.append(norm_2p(V, p))
         E = e_step(N - M @ U, inverse_norms(V[:m0], p, floor))
-        F = np.vstack([L @ E, np.zeros((n0, Y.shape[1]))])
-        W = P @ U + Q + F
+        W = P @ U + np.vstack([N + L @ E, zeros])
         history.append(norm_2p(W, p))
         Sigma = inverse_norms(W, p, floor)
         if abs(W - last).max() <= tol * abs(W).max():

@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 
+from fsnotes.literal.huang2008 import reweighted
 from fsnotes.literal.solving import largest, solve, solve_linear
 
 
@@ -11,9 +12,8 @@ def fsv_step(X, y, C, costs):
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-        Labels -1 and +1.
+    X, y : ndarray of shape (n_rows, n_features) and (n_rows,)
+        Rows, and labels -1 and +1.
     C : float
         Price of the sum of the margin errors.
     costs : ndarray of shape (n_features,)
@@ -21,18 +21,16 @@ def fsv_step(X, y, C, costs):
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
         Of the score ``w'x + b``.
     value : float
         ``C sum xi + costs'|w|``.
     """
     w = cp.Variable(X.shape[1])
-    size = cp.Variable(X.shape[1])
     b = cp.Variable()
     xi = cp.Variable(len(y), nonneg=True)
-    constraints = [cp.multiply(y, X @ w + b) >= 1 - xi, -size <= w, w <= size]
-    value = solve_linear(cp.Minimize(C * cp.sum(xi) + costs @ size), constraints)
+    objective = C * cp.sum(xi) + costs @ cp.abs(w)
+    value = solve_linear(cp.Minimize(objective), [cp.multiply(y, X @ w + b) >= 1 - xi])
     return w.value, float(b.value), value
 
 
@@ -45,10 +43,8 @@ def fsv(X, y, C, alpha, start, n_features=None, epsilon=1e-9, most=500):
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-        Labels -1 and +1.
-    C : float
+    X, y, C
+        As of `fsv_step`.
     alpha : float
     start : ndarray of shape (n_features,)
         Weights at which the penalty is linearised first.
@@ -62,8 +58,7 @@ def fsv(X, y, C, alpha, start, n_features=None, epsilon=1e-9, most=500):
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
         Of the score ``w'x + b``.
     value : float
         ``C sum xi + sum (1 - exp(-alpha |w_i|))``, before the r largest are chosen.
@@ -97,9 +92,8 @@ def arom_step(X, y, C, sizes, norm):
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-        Labels -1 and +1.
+    X, y : ndarray of shape (n_rows, n_features) and (n_rows,)
+        Rows, and labels -1 and +1.
     C : float
         Price of the sum of the margin errors.
     sizes : ndarray of shape (n_features,)
@@ -116,15 +110,13 @@ def arom_step(X, y, C, sizes, norm):
     """
     kept = sizes > 0
     u = cp.Variable(kept.sum())
-    size = cp.Variable(kept.sum())
     b = cp.Variable()
     xi = cp.Variable(len(y), nonneg=True)
     constraints = [cp.multiply(y, (X[:, kept] * sizes[kept]) @ u + b) >= 1 - xi]
     if norm == 2:
         value = solve(cp.Minimize(C * cp.sum(xi) + cp.sum_squares(u)), constraints)
     else:
-        constraints += [-size <= u, u <= size]
-        value = solve_linear(cp.Minimize(C * cp.sum(xi) + cp.sum(size)), constraints)
+        value = solve_linear(cp.Minimize(C * cp.sum(xi) + cp.norm1(u)), constraints)
     whole = np.zeros(X.shape[1])
     whole[kept] = u.value
     return whole, float(b.value), value
@@ -139,49 +131,28 @@ def arom(X, y, C, norm, n_features=None, epsilon=1e-6, most=500):
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-        Labels -1 and +1.
-    C : float
-    norm : {1, 2}
-    n_features : int, optional
-        By default the steps end where the weights no longer change.
-    epsilon : float, default=1e-6
-        A weight changes by so much of the largest.
-    most : int, default=500
-        Steps.
+    X, y, C, norm
+        As of `arom_step`.
+    n_features, epsilon, most
+        As of `zero_norm_svm`.
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-        Of the columns themselves.
-    b : float
-        Of the score ``w'x + b``.
+    w, b : ndarray of shape (n_features,) and float
+        Of the score ``w'x + b`` of the columns themselves.
     value : float
         ``C sum xi + norm sum log |w_i|``, with the floor in place of smaller weights: what the
         steps descend. Before the r largest are chosen.
     n_steps : int
         Machines.
     """
-    w, b, _ = arom_step(X, y, C, np.ones(X.shape[1]), norm)
-    floor = 1e-6 * abs(w).max()
-    w = np.where(abs(w) > floor, w, 0)
-    n_steps = 1
-    change = np.inf
-    while n_steps < most and change > epsilon and w.any():
-        u, offset, _ = arom_step(X, y, C, abs(w), norm)
-        new = abs(w) * u
-        new = np.where(abs(new) > floor, new, 0)
-        n_steps += 1
-        if n_features is not None and np.count_nonzero(new) < n_features:
-            break
-        change = abs(new - w).max() / max(abs(new).max(), floor)
-        w = new
-        b = offset
-    errors = np.maximum(0, 1 - y * (X @ w + b))
-    logs = np.log(np.maximum(abs(w), floor)) if floor > 0 else np.zeros(1)
-    value = C * errors.sum() + norm * logs.sum()
-    return largest(w, n_features), b, float(value), n_steps
+
+    def step(X, y, C, Lambda):
+        sizes = 1 / np.sqrt(Lambda)
+        u, b, value = arom_step(X, y, C, sizes, norm)
+        return sizes * u, b, value
+
+    return reweighted(step, norm, X, y, C, n_features, epsilon, most)
 
 
 def rfs(X, Y, lam):

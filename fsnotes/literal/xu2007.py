@@ -11,15 +11,13 @@ def fsmempm(mu1, mu2, S1, S2, alpha, beta):
 
     Parameters
     ----------
-    mu1, mu2 : ndarray of shape (n_features,)
-    S1, S2 : ndarray of shape (n_features, n_features)
+    mu1, mu2, S1, S2 : ndarray of shape (n_features,) and (n_features, n_features)
     alpha, beta : float
         Accuracy bounds of class 1 and class 2.
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
     value : float
         ``|w|_1``.
     """
@@ -46,16 +44,14 @@ def mempm(mu1, mu2, S1, S2, theta, steps=100):
 
     Parameters
     ----------
-    mu1, mu2 : ndarray of shape (n_features,)
-    S1, S2 : ndarray of shape (n_features, n_features)
+    mu1, mu2, S1, S2 : ndarray of shape (n_features,) and (n_features, n_features)
     theta : float
     steps : int, default=100
         Alpha is ``0, 1 / steps, 2 / steps, ...`` as long as a machine exists.
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
     value : float
         ``theta alpha + (1 - theta) beta``.
     """
@@ -82,8 +78,7 @@ def algorithm1(mu1, mu2, S1, S2, theta, criterion, steps=10, epsilon=0.01):
 
     Parameters
     ----------
-    mu1, mu2 : ndarray of shape (n_features,)
-    S1, S2 : ndarray of shape (n_features, n_features)
+    mu1, mu2, S1, S2 : ndarray of shape (n_features,) and (n_features, n_features)
     theta : float
     criterion : {1, 2}
         The mean of the bounds, or the mean over the number of selected features.
@@ -133,20 +128,17 @@ def l1svm(x, y, C):
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
         Of the boundary ``w'x = b``.
     value : float
     """
-    n_x = len(x)
-    n_y = len(y)
     u, v = cp.Variable(x.shape[1], nonneg=True), cp.Variable(x.shape[1], nonneg=True)
     b = cp.Variable()
-    xi = cp.Variable(n_x + n_y, nonneg=True)
-    objective = cp.sum(u + v) + C * cp.sum(xi) / (n_x + n_y)
+    xi = cp.Variable(len(x) + len(y), nonneg=True)
+    objective = cp.sum(u + v) + C * cp.sum(xi) / xi.size
     constraints = [
-        x @ (u - v) - b >= 1 - xi[:n_x],
-        -(y @ (u - v)) + b >= 1 - xi[n_x:],
+        x @ (u - v) - b >= 1 - xi[: len(x)],
+        -(y @ (u - v)) + b >= 1 - xi[len(x) :],
     ]
     value = solve_linear(cp.Minimize(objective), constraints)
     return u.value - v.value, float(b.value), value

@@ -11,13 +11,11 @@ def mpm(mu1, mu2, S1, S2):
 
     Parameters
     ----------
-    mu1, mu2 : ndarray of shape (n_features,)
-    S1, S2 : ndarray of shape (n_features, n_features)
+    mu1, mu2, S1, S2 : ndarray of shape (n_features,) and (n_features, n_features)
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
         Of the boundary ``w'x = b``.
     value : float
         ``s1 + s2``, one over the largest kappa.
@@ -36,8 +34,7 @@ def l1mpm(mu1, mu2, S1, S2, delta, normalization="margin"):
 
     Parameters
     ----------
-    mu1, mu2 : ndarray of shape (n_features,)
-    S1, S2 : ndarray of shape (n_features, n_features)
+    mu1, mu2, S1, S2 : ndarray of shape (n_features,) and (n_features, n_features)
     delta : float
         Accuracy bound of both classes.
     normalization : {"margin", "gap"}
@@ -45,8 +42,7 @@ def l1mpm(mu1, mu2, S1, S2, delta, normalization="margin"):
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
     value : float
         ``|w|_1``.
     """
@@ -74,8 +70,7 @@ def l0mpm(mu1, mu2, S1, S2, delta, alpha, start, epsilon=1e-9, most=500):
 
     Parameters
     ----------
-    mu1, mu2 : ndarray of shape (n_features,)
-    S1, S2 : ndarray of shape (n_features, n_features)
+    mu1, mu2, S1, S2 : ndarray of shape (n_features,) and (n_features, n_features)
     delta : float
         Accuracy bound of both classes.
     alpha : float
@@ -89,8 +84,7 @@ def l0mpm(mu1, mu2, S1, S2, delta, alpha, start, epsilon=1e-9, most=500):
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
     value : float
         Sum of the surrogate.
     n_steps : int
@@ -99,14 +93,12 @@ def l0mpm(mu1, mu2, S1, S2, delta, alpha, start, epsilon=1e-9, most=500):
     root1, root2 = root_of(S1), root_of(S2)
     kappa = np.sqrt(delta / (1 - delta))
     now = start
-    offset = None
     value = np.sum(1 - np.exp(-alpha * abs(start)))
     n_steps = 0
     while n_steps < most:
         n_steps += 1
         v = alpha * np.sign(now) * (1 - np.exp(-alpha * abs(now)))
         w = cp.Variable(len(mu1))
-        t = cp.Variable(len(mu1))
         b = cp.Variable()
         margin1, margin2 = w @ mu1 - b, b - w @ mu2
         constraints = [
@@ -114,10 +106,8 @@ def l0mpm(mu1, mu2, S1, S2, delta, alpha, start, epsilon=1e-9, most=500):
             margin2 >= kappa * cp.norm(root2 @ w),
             margin1 >= 1,
             margin2 >= 1,
-            -t <= w,
-            w <= t,
         ]
-        solve(cp.Minimize(alpha * cp.sum(t) - v @ w), constraints)
+        solve(cp.Minimize(alpha * cp.norm1(w) - v @ w), constraints)
         now = w.value
         offset = float(b.value)
         before = value
@@ -135,14 +125,12 @@ def smpm(mu1, mu2, S1, S2, lam):
 
     Parameters
     ----------
-    mu1, mu2 : ndarray of shape (n_features,)
-    S1, S2 : ndarray of shape (n_features, n_features)
+    mu1, mu2, S1, S2 : ndarray of shape (n_features,) and (n_features, n_features)
     lam : float
 
     Returns
     -------
-    w : ndarray of shape (n_features,)
-    b : float
+    w, b : ndarray of shape (n_features,) and float
         Both classes get the same bound.
     value : float
         ``s1 + s2 + lam |w|_1``, one over the quotient.
