@@ -9,13 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from fsnotes.core.kernels import BasisClassifier
-from fsnotes.core.mm import Result
-from fsnotes.core.reweighting import Run, SoftMargins, descending
+from fsnotes.core.reweighting import Run, SoftMargins
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.em.refit import LeastLoss, drop_rounding
-from fsnotes.em.zero_norm import ZeroNorm
+from fsnotes.em.zero_norm import ZeroNorm, descend, stages_of
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
 from fsnotes.solvers.hinge_programs import nothing_gains
@@ -43,17 +42,14 @@ class SparseKernelSVM(BasisClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in points; above 0
-        and at most 1e6. Where it is too small for any point to pay, the machine has none, predicts
-        the heavier class everywhere, and a warning says what to change.
+        Cost of the sum over rows of the hinge losses, in points, as in `ZeroNormSVM`.
     C0 : float, default=0.0
         Cost of the two-norm ``alpha' K alpha``, with K the kernel's matrix of the candidates, in
         points; at most 1e6. Needs a positive semidefinite kernel. Printed is the two-norm at the
         price 1 and the zero-norm at the price C0, which is the same problem divided by that price;
         but there 0 would be a machine that selects nothing, and here it is the zero-norm alone.
     p : float, default=0.0
-        From 0 to 2: the penalty is ``(2 / p) sum |alpha_j|**p``, of which ``2 sum log |alpha_j|``
-        is the limit up to a constant. At 2 it is one machine, which drops no point.
+        Power of the penalty, as in `ZeroNormSVM`, from 0 to 2, where no point is dropped.
     kernel : str or callable, default="rbf"
         As in `KernelMPM`.
     gamma : float, optional
@@ -237,12 +233,9 @@ class SparseKernelSVM(BasisClassifier):
     # ------------------------------------------------------------ steps
 
     def _run(self, data, root):
-        # A power of 1 or more is convex: stages would only drop weights that are wanted again.
-        staged = self.start == "large_C" and self.p < 1
-        Cs = descending(self.C) if staged else [self.C]
-        with tqdm(
-            total=len(Cs), desc="SparseKernelSVM", unit="stage", disable=not self.progress
-        ) as bar:
+        Cs = stages_of(self)
+        options = {"desc": "SparseKernelSVM", "unit": "stage", "disable": not self.progress}
+        with tqdm(total=len(Cs), **options) as bar:
 
             def show(step):
                 bar.update(step.stage + 1 - bar.n)
@@ -251,11 +244,7 @@ class SparseKernelSVM(BasisClassifier):
             solver = SoftMargins(data) if root is None else TwoNormMargins(data, root, self.C0)
             kind = ZeroNorm if root is None else TwoNorms
             run = Run(data, solver, partial(kind, p=self.p), show=show)
-            Cs = run.begin(Cs)
-            if self.p == 2:
-                run.finish(Result.solved(solver.last.objective))
-            else:
-                run.descend(Cs, self.tol, self.max_iter)
+            descend(self, run, Cs)
         run.warn_of_end(self.tol, self.max_iter)
         return run
 

@@ -83,8 +83,8 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     max_iter : int, default=1000
         Most steps.
     scale : bool, default=True
-        Measure features in units of their pooled within-class standard deviation, before the
-        kernel if there is one. With "jeffreys" the start alone depends on units.
+        Measure features in their pooled within-class standard deviation, before the kernel if
+        there is one. With "jeffreys" the start alone depends on units.
 
     Attributes
     ----------
@@ -92,14 +92,13 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         Exactly zero where not selected.
     intercept_ : ndarray of shape (1,)
     objective_ : float
-        Minus the log likelihood plus the penalty, in the units that `scale` sets, before a refit.
-        The penalty of "jeffreys" is ``sum log(|w_i| / floor)`` over the weights that are not zero,
-        where the floor is 1e-6 of the largest of the start, in standard deviations of the columns.
+        Minus the log likelihood plus the penalty, before a refit. The penalty of "jeffreys" is
+        ``sum log(|w_i| / floor)`` over the weights that are not zero, where the floor is 1e-6 of
+        the largest of the start, in standard deviations of the columns.
     n_iter_ : int
     support_ : ndarray of shape (n_features,)
     n_selected_ : int
     scale_ : ndarray of shape (n_features,)
-        Units of the features.
     classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises, and
         ``result_.violation`` how far the conditions of an optimum are from met.
@@ -159,8 +158,8 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         self.scale = scale
 
     def _check_parameters(self):
-        for name, allowed in (("prior", ("jeffreys", "laplace")), ("solver", ("newton", "em"))):
-            check_one_of(name, getattr(self, name), allowed)
+        check_one_of("prior", self.prior, ("jeffreys", "laplace"))
+        check_one_of("solver", self.solver, ("newton", "em"))
         check_real("alpha", self.alpha, 0, open_at=0)
         check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("refit", self.refit)
@@ -242,12 +241,12 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         kind = "features" if self.kernel is None else "points"
         score_slopes = data.score_slopes(data.best_offset())
         slopes = abs(score_slopes @ data.Z)
-        terms = abs(score_slopes) @ abs(data.Z)
-        if (slopes <= CANCELLED * terms).all():
+        if (slopes <= CANCELLED * (abs(score_slopes) @ abs(data.Z))).all():
             why = "no weights, of any prior, make the likelihood larger than none"
         elif self.prior == "laplace":
-            first = slopes.max()
-            why = f"alpha={self.alpha:g} is too large; the first one enters below {first:.6g}"
+            why = (
+                f"alpha={self.alpha:g} is too large; the first one enters below {slopes.max():.6g}"
+            )
         else:
             why = 'the weights have gone to zero; pass prior="laplace", whose alpha can be lowered'
         warn(f"no {kind} were selected: {why}", SelectionWarning)

@@ -27,7 +27,7 @@ from fsnotes.em.refit import SupportSearch
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import LARGEST_C, HingeData, balance
 
-__all__ = ["ZeroNorm", "ZeroNormSVM"]
+__all__ = ["ZeroNorm", "ZeroNormSVM", "descend", "stages_of"]
 
 BELOW = (1 / 2, 1 / 4)  # times C, where the search for a support goes on
 SEARCH = (16, 8, 4, 2, *BELOW)  # times C, where runs that begin with equal penalties search
@@ -219,38 +219,29 @@ class ZeroNormSVM(SparseClassifier):
     def _runs(self, data):
         """Return the run that ends at C, and all whose supports are compared."""
         main = self._new_run(data)
-        if self.p in (2, np.inf) or not data.n_features:
-            self._solve_once(main)
-            return main, [main]
-        # A power of 1 or more is convex: stages would only drop weights that are wanted again.
-        staged = self.start == "large_C" and self.p < 1
-        Cs = descending(self.C) if staged else [self.C]
+        runs = [main]
+        if not data.n_features:
+            main.finish(Result.solved(self.C * data.hinge_of_nothing()))
+        elif self.p == np.inf:
+            weights, objective, gap = flattest(data, self.C)
+            main.visited.append((self.C, weights))
+            main.finish(Result.solved(objective, duality_gap=gap))
+        if main.result is not None:
+            return main, runs
+        Cs = stages_of(self)
         if self.start == "large_C" and self.n_features:
             Cs += [self.C / 2**k for k in range(1, HALVES + 1)]
-        main.descend(main.begin(Cs), self.tol, self.max_iter)
+        descend(self, main, Cs)
         main.warn_of_end(self.tol, self.max_iter)
-        runs = [main]
-        if self.refit and staged and self.n_features is None:
-            main.explore([m * self.C for m in BELOW], self.tol, self.max_iter)
-        elif self.refit and not staged:
+        if not self.refit or self.p == 2:
+            return main, runs
+        if self.start == "identity" or self.p >= 1:
             for m in SEARCH:
-                run = self._new_run(data)
-                run.descend(run.begin([m * self.C]), self.tol, self.max_iter)
-                runs.append(run)
+                runs.append(self._new_run(data))
+                descend(self, runs[-1], [m * self.C])
+        elif self.n_features is None:
+            main.explore([m * self.C for m in BELOW], self.tol, self.max_iter)
         return main, runs
-
-    def _solve_once(self, run):
-        """Solve the only program of a run, or none where there are no features."""
-        if not run.data.n_features:
-            run.finish(Result.solved(self.C * run.data.hinge_of_nothing()))
-        elif self.p == 2:
-            run.begin([self.C])
-            last = run.solver.last
-            run.finish(Result.solved(last.objective, duality_gap=float(last.duality_gap)))
-        else:
-            weights, objective, gap = flattest(run.data, self.C)
-            run.visited.append((self.C, weights))
-            run.finish(Result.solved(objective, duality_gap=gap))
 
     # ------------------------------------------------------------ what is returned
 
@@ -287,6 +278,23 @@ class ZeroNormSVM(SparseClassifier):
 
     def _summary_lines(self):
         return [f"features + C (sum of hinge losses): {self.objective_:.6g} at C={self.C:g}"]
+
+
+def stages_of(machine):
+    """Return the C of each stage of a machine of the steps."""
+    # A power of 1 or more is convex: stages would only drop weights that are wanted again.
+    staged = machine.start == "large_C" and machine.p < 1
+    return descending(machine.C) if staged else [machine.C]
+
+
+def descend(machine, run, Cs):
+    """Take the steps of a machine at these C; squares need none but the first solution."""
+    Cs = run.begin(Cs)
+    if machine.p == 2:
+        last = run.solver.last
+        run.finish(Result.solved(last.objective, duality_gap=float(last.duality_gap)))
+    else:
+        run.descend(Cs, machine.tol, machine.max_iter)
 
 
 def flattest(data, C):
