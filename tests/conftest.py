@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import shutil
@@ -159,6 +160,21 @@ def descended(Z, signs, w, C, p, floor):
     if p == 0:
         return C * least_loss(Z, signs, w) + 2 * np.log(np.maximum(abs(w), floor)).sum()
     return C * least_loss(Z, signs, w) + 2 / p * (abs(w) ** p).sum()
+
+
+def assert_run_descends(run, values, close):
+    """Steps record these values of the points, and never rise; return how often they fall."""
+    recorded = np.array([step.objective for step in run.result.steps])
+    for value in values:
+        assert min(abs(recorded - value)) <= close * (1 + abs(value))
+    for (_, before), (_, after) in itertools.pairwise(run.visited):
+        assert not after[before == 0].any()  # dropped weights stay dropped
+    falls = 0
+    for before, after in itertools.pairwise(run.result.steps):
+        if before.stage == after.stage:
+            assert after.objective <= before.objective + 1e-7 * abs(before.objective)
+            falls += after.objective < before.objective - 1e-6 * abs(before.objective)
+    return falls
 
 
 def objective_of(machine, X, y, weights=None):
