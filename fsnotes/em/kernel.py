@@ -100,10 +100,9 @@ class SparseKernelSVM(BasisClassifier):
     Raises
     ------
     SubproblemError
-        If the first machine cannot be verified, or with `C0` the refit. A later step that is not
-        is not taken, with a warning. Without `C0` a refit that is not verified, such as one of
-        columns that differ by rounding alone, is returned with a warning, and its ``duality_gap``
-        tells.
+        If the first machine cannot be verified, or with `C0` the refit. A later step that is not is
+        not taken, with a warning. Without `C0` a refit that is not verified, such as one of columns
+        that differ by rounding alone, is returned with a warning, and its ``duality_gap`` tells.
 
     Notes
     -----
