@@ -3,19 +3,18 @@
 import operator
 import pickle
 from fractions import Fraction
-from itertools import permutations
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances import GOOD, LABELS
 from scipy import sparse
 
-from fsnotes import ClassMoments, load
+from fsnotes import ClassMoments
 from fsnotes.core.moments import MomentPair
-
-SETS = ["sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic", "wdbc"]
 
 
 def two_pass(X, y, weights=None):
@@ -32,9 +31,8 @@ def two_pass(X, y, weights=None):
     return found
 
 
-def assert_equal(moments, X, y, weights=None, tolerance=1e-10):
-    """Compare in units of the standard deviations."""
-    expected = two_pass(X, y, weights)
+def agree(moments, expected, tolerance=1e-10):
+    """Compare with weights, means and covariances, in units of the standard deviations."""
     for index, (weight, mean, covariance) in enumerate(expected):
         sd = np.sqrt(np.diag(covariance))
         sd = np.where(sd > 0, sd, 1)
@@ -42,21 +40,29 @@ def assert_equal(moments, X, y, weights=None, tolerance=1e-10):
         assert abs((moments.means_[index] - mean) / sd).max() < tolerance
         assert abs((moments.covariance(index) - covariance) / np.outer(sd, sd)).max() < tolerance
         factor = moments.factor(index)
-        assert factor.shape[0] <= max(X.shape[1], moments.counts_[index])
+        assert factor.shape[0] <= max(len(mean), moments.counts_[index])
         assert abs((factor.T @ factor - covariance) / np.outer(sd, sd)).max() < tolerance
         assert np.allclose(moments.variances()[index], np.diag(covariance), rtol=1e-10, atol=1e-14)
 
 
-def same(first, second, tolerance=1e-10):
-    assert np.allclose(first.weights_, second.weights_, rtol=1e-12)
+def same(first, second):
+    covariances = [second.covariance(index) for index in range(len(second.classes_))]
+    agree(first, zip(second.weights_, second.means_, covariances, strict=True))
     assert np.array_equal(first.counts_, second.counts_)
-    for index in range(len(first.classes_)):
-        covariance = second.covariance(index)
-        sd = np.sqrt(np.diag(covariance))
-        sd = np.where(sd > 0, sd, 1)
-        assert abs((first.means_[index] - second.means_[index]) / sd).max() < tolerance
-        apart = (first.covariance(index) - covariance) / np.outer(sd, sd)
-        assert abs(apart).max() < tolerance
+
+
+def blocks_of(X, y, weights, edges):
+    """Rows from one edge to the next, as arguments of `partial_fit`."""
+    for start, stop in pairwise(edges):
+        block = slice(start, stop)
+        yield X[block], y[block], None if weights is None else weights[block]
+
+
+def streamed(X, y, weights, edges):
+    moments = ClassMoments()
+    for block in blocks_of(X, y, weights, edges):
+        moments.partial_fit(*block, classes=[0, 1])
+    return moments
 
 
 def draw(seed, n_samples, n_features, n_classes=2):
@@ -65,12 +71,6 @@ def draw(seed, n_samples, n_features, n_classes=2):
     X = X * 10.0 ** rng.uniform(-3, 3, n_features) + rng.normal(scale=100, size=n_features)
     y = np.arange(n_samples) % n_classes
     return X, rng.permutation(y), rng
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_real_data_in_two_passes(name):
-    X, y = load(name, return_X_y=True)
-    assert_equal(ClassMoments.from_data(X, y), X, y)
 
 
 @given(
@@ -84,7 +84,7 @@ def test_real_data_in_two_passes(name):
 def test_any_data_in_two_passes(seed, n_samples, n_features, n_classes, weighted):
     X, y, rng = draw(seed, n_samples, n_features, n_classes)
     weights = rng.uniform(0.1, 5, n_samples) if weighted else None
-    assert_equal(ClassMoments.from_data(X, y, weights), X, y, weights)
+    agree(ClassMoments.from_data(X, y, weights), two_pass(X, y, weights))
 
 
 @given(
@@ -101,18 +101,9 @@ def test_any_order_and_grouping_gives_the_batch(seed, n_samples, n_features, cut
     weights = rng.uniform(0.1, 5, n_samples) if weighted else None
     batch = ClassMoments.from_data(X, y, weights)
     edges = [0, *sorted(min(cut, n_samples) for cut in cuts), n_samples]
-    parts = []
-    for start, stop in zip(edges, edges[1:], strict=False):
-        block = slice(start, stop)
-        part = ClassMoments()
-        more = None if weights is None else weights[block]
-        parts.append(part.partial_fit(X[block], y[block], more, classes=[0, 1]))
-    streamed = ClassMoments()
-    for start, stop in zip(edges, edges[1:], strict=False):
-        block = slice(start, stop)
-        more = None if weights is None else weights[block]
-        streamed.partial_fit(X[block], y[block], more, classes=[0, 1])
-    same(streamed, batch)
+    same(streamed(X, y, weights, edges), batch)
+    blocks = blocks_of(X, y, weights, edges)
+    parts = [ClassMoments.from_data(*block, classes=[0, 1]) for block in blocks]
     while len(parts) > 1:  # two of them at a time, in any order
         first = parts.pop(data.draw(st.integers(0, len(parts) - 1)))
         second = parts.pop(data.draw(st.integers(0, len(parts) - 1)))
@@ -124,18 +115,13 @@ def test_any_order_and_grouping_gives_the_batch(seed, n_samples, n_features, cut
 
 def test_sum_adds_up_and_leaves_its_terms_alone():
     X, y, _ = draw(0, 40, 3)
-    parts = [ClassMoments.from_data(X[i::4], y[i::4], classes=[0, 1]) for i in range(4)]
-    before = [part.covariance(0).copy() for part in parts]
     whole = ClassMoments.from_data(X, y)
-    for order in permutations(parts):
-        same(sum(order), whole)
-    assert all(np.array_equal(b, p.covariance(0)) for b, p in zip(before, parts, strict=True))
-    same(ClassMoments() + whole, whole)
-    lacking = ClassMoments.from_data(X[y == 0], y[y == 0], classes=[0, 1])
     before = pickle.dumps(whole)
-    (lacking + whole).partial_fit(X, y)
-    assert pickle.dumps(whole) == before
-    same(whole + ClassMoments(), whole)
+    same(sum(ClassMoments.from_data(X[i::4], y[i::4], classes=[0, 1]) for i in range(4)), whole)
+    lacking = ClassMoments.from_data(X[y == 0], y[y == 0], classes=[0, 1])
+    for total in (lacking + whole, ClassMoments() + whole, whole + ClassMoments(), sum([whole])):
+        total.partial_fit(X, y)
+        assert pickle.dumps(whole) == before
 
 
 @pytest.mark.parametrize("n_samples", [40, 3000])
@@ -147,10 +133,7 @@ def test_a_large_offset_costs_no_digits(n_samples, block, n_features):
     X[:, 0] += 1e8
     X[:, 1] -= 3e8
     y = rng.permutation(np.arange(n_samples) % 2)
-    moments = ClassMoments()
-    for start in range(0, n_samples, block):
-        rows = slice(start, start + block)
-        moments.partial_fit(X[rows], y[rows], classes=[0, 1])
+    moments = streamed(X, y, None, [*range(0, n_samples, block), n_samples])
     for index in (0, 1):
         # the same data in exact arithmetic: a shift by a float near the data is exact
         shifted = X[y == index] - X[0]
@@ -172,10 +155,8 @@ def test_a_first_row_far_off_and_drifting_blocks_cost_no_digits():
     X = rng.standard_normal((2000, 3)) + np.linspace(0, 1e5, 2000)[:, None]
     X[:2] = 1e7
     y = np.arange(2000) % 2
-    moments = ClassMoments()
-    for start in range(0, 2000, 100):
-        moments.partial_fit(X[start : start + 100], y[start : start + 100])
-    assert_equal(moments, X, y)
+    moments = streamed(X, y, None, range(0, 2001, 100))
+    agree(moments, two_pass(X, y))
 
 
 @pytest.mark.parametrize("n_features", [3, 50])
@@ -185,10 +166,7 @@ def test_a_far_row_of_tiny_weight_costs_no_digits(n_features, block):
     X, y = rng.standard_normal((400, n_features)), np.arange(400) % 2
     X[:20], weights = 1e8, np.ones(400)
     weights[:20] = 1e-20
-    moments = ClassMoments()
-    for start in range(0, 400, block):
-        rows = slice(start, start + block)
-        moments.partial_fit(X[rows], y[rows], weights[rows], classes=[0, 1])
+    moments = streamed(X, y, weights, [*range(0, 400, block), 400])
     expected = [X[20:][y[20:] == index] for index in (0, 1)]
     for index in (0, 1):
         assert abs(moments.means_[index] - expected[index].mean(axis=0)).max() < 1e-7
@@ -205,29 +183,12 @@ def test_weights_count_rows(n_samples):
     repeated = ClassMoments.from_data(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert np.array_equal(weighted.weights_, repeated.weights_)
     assert weighted.counts_.sum() == np.count_nonzero(times)
-    assert np.allclose(weighted.means_, repeated.means_, rtol=1e-12)
-    for index in (0, 1):
-        expected = repeated.covariance(index)
-        assert np.allclose(weighted.covariance(index), expected, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("n_samples", [12, 60])
-def test_a_pair_knows_its_variances_once_asked(n_samples):
-    X, y, _ = draw(5, n_samples, 9)
-    moments = ClassMoments.from_data(X, y)
-    pair = MomentPair.from_moments(moments, np.arange(9), np.full(9, 2.0), 0.5)
-    expected = [np.diag(pair.block(index)) for index in (0, 1)]
-    assert np.allclose(pair.variances(), expected, rtol=1e-12)
-    assert pair.variances() is pair.variances()
-    few = pair.subset(np.array([4, 1]))
-    assert np.allclose(few.variances(), np.array(expected)[:, [4, 1]], rtol=1e-12)
+    agree(weighted, two_pass(np.repeat(X, times, axis=0), np.repeat(y, times)))
 
 
 def test_wide_data_never_make_a_square_matrix(monkeypatch):
     X, y, _ = draw(4, 40, 3000)
-    moments = ClassMoments()
-    for start in range(0, 40, 7):
-        moments.partial_fit(X[start : start + 7], y[start : start + 7], classes=[0, 1])
+    moments = streamed(X, y, None, [*range(0, 40, 7), 40])
     both = moments + ClassMoments.from_data(X, y)
     for found in (moments, both):
         assert all(part.scatter is None for part in found._parts)
@@ -245,17 +206,7 @@ def test_rows_become_a_scatter_when_there_are_enough():
     both += ClassMoments.from_data(X[14:], y[14:], classes=[0, 1])
     for found in (moments, both):
         assert all(part.scatter is not None and not part.chunks for part in found._parts)
-        assert_equal(found, X, y)
-
-
-def test_a_pickle_holds_the_moments_and_nothing_else():
-    X, y, _ = draw(9, 5000, 6)
-    moments = ClassMoments.from_data(X, y)
-    stored = pickle.dumps(moments)
-    assert len(stored) < 4000
-    again = pickle.loads(stored)
-    same(again, moments)
-    same(again.partial_fit(X, y), moments + moments)
+        agree(found, two_pass(X, y))
 
 
 def test_constant_columns_and_single_rows_have_no_variance():
@@ -277,11 +228,8 @@ def test_a_constant_column_has_no_variance_at_all(value, n_samples, block, weigh
     X, y, rng = draw(n_samples, n_samples, 8)
     X[:, 3] = value
     weights = rng.uniform(0.1, 5, n_samples) if weighted else None
-    parts = []
-    for start in range(0, n_samples, block):
-        rows = slice(start, start + block)
-        more = None if weights is None else weights[rows]
-        parts.append(ClassMoments.from_data(X[rows], y[rows], more, classes=[0, 1]))
+    blocks = blocks_of(X, y, weights, [*range(0, n_samples, block), n_samples])
+    parts = [ClassMoments.from_data(*block, classes=[0, 1]) for block in blocks]
     for moments in (ClassMoments.from_data(X, y, weights), sum(parts)):
         assert moments.variances()[:, 3].tolist() == [0.0, 0.0]
         assert moments.means_[:, 3].tolist() == [value, value]
@@ -299,18 +247,6 @@ def test_any_labels_and_frames():
     assert repr(ClassMoments()) == "ClassMoments(nothing yet)"
 
 
-def test_affine_maps_move_the_moments_along():
-    X, y, rng = draw(7, 60, 4)
-    scale, shift = rng.uniform(0.5, 2, 4), rng.normal(size=4)
-    before, after = ClassMoments.from_data(X, y), ClassMoments.from_data(X * scale + shift, y)
-    assert np.allclose(after.means_, before.means_ * scale + shift)
-    for index in (0, 1):
-        expected = before.covariance(index) * np.outer(scale, scale)
-        assert np.allclose(after.covariance(index), expected)
-    swapped = ClassMoments.from_data(X, 1 - y)
-    assert np.array_equal(swapped.gap(), -before.gap())
-
-
 def test_callers_arrays_are_left_alone():
     X, y, rng = draw(8, 50, 3)
     weights = rng.uniform(1, 2, 50)
@@ -319,21 +255,13 @@ def test_callers_arrays_are_left_alone():
     assert all(np.array_equal(a, b) for a, b in zip(copies, (X, y, weights), strict=True))
 
 
-GOOD = np.arange(12.0).reshape(6, 2)
-LABELS = [0, 0, 0, 1, 1, 1]
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ((GOOD, [0] * 6), ValueError, r"only class is \[0\].*classes="),
         ((GOOD[0], [0]), ValueError, r"X has shape \(2,\)"),
         ((GOOD, LABELS[:4]), ValueError, r"X has shape \(6, 2\) and y \(4,\)"),
-        (
-            (np.where(GOOD == 3, np.nan, GOOD), LABELS),
-            ValueError,
-            r"NaN or infinity in 1 of its columns, \[1\] first; impute",
-        ),
+        ((np.where(GOOD == 8, np.nan, GOOD), LABELS), ValueError, r"in 1 .* columns, \[1\] first"),
         ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "NaN or infinity"),
         (([["a", "b"]] * 6, LABELS), ValueError, "not a table of numbers"),
         ((GOOD, [0.0, 0, 0, 1, 1, np.nan]), ValueError, "y has NaN"),
@@ -382,7 +310,7 @@ def test_what_is_not_there_yet_is_said():
 
 @pytest.mark.parametrize("ridge", [0.0, 0.7])
 @pytest.mark.parametrize("n_rows", [8, 60])
-def test_rows_are_those_of_the_covariance(n_rows, ridge):
+def test_a_pair_is_that_of_the_covariances(n_rows, ridge):
     """As a matrix where a class has enough rows, and from its rows where it has not."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n_rows, 12)), np.arange(n_rows) % 3 == 0
@@ -391,6 +319,7 @@ def test_rows_are_those_of_the_covariance(n_rows, ridge):
     pair = MomentPair.from_moments(moments, np.arange(12), unit, ridge)
     for index, label in ((0, True), (1, False)):
         covariance = np.cov((X[y == label] / unit).T, ddof=0) + ridge * np.eye(12)
+        assert np.allclose(pair.variances()[index], np.diag(covariance), rtol=1e-12)
         for features in ([3], [7, 2, 9], np.arange(12), np.array([], dtype=int)):
             features = np.asarray(features, dtype=int)
             before = pair.block(index).copy()
@@ -399,3 +328,6 @@ def test_rows_are_those_of_the_covariance(n_rows, ridge):
             assert np.allclose(rows, covariance[features], rtol=1e-12, atol=1e-14)
             rows += 1  # a copy
             assert np.array_equal(pair.block(index), before)
+            few = pair.subset(features).variances()[index]
+            assert np.allclose(few, np.diag(covariance)[features], rtol=1e-12)
+    assert pair.variances() is pair.variances()
