@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpydoc.docscrape import FunctionDoc
 
-from fsnotes import L0MPM, L1MPM, MPM, ClassMoments, literal, load, make_instance, make_wide
+from fsnotes import L0MPM, L1MPM, MPM, ClassMoments, load, make_instance, make_wide
 from fsnotes.core import certify
 from fsnotes.core.certify import Certificate, exact_support
 from fsnotes.errors import (
@@ -126,29 +126,6 @@ def test_it_is_the_best_of_all_sets_with_a_ridge_and_in_raw_units(ridge, scale, 
             monkeypatch.setattr(certify, "FEW_SETS", few_sets)
             answers.append(exact_support(moments_of(X, y), ridge=ridge, scale=scale))
         agree(answers, *known, level_of(0.9, *known) * (1 - 1e-9))
-
-
-def test_kappas_are_those_of_the_statement():
-    """The program of the paper, for every smaller set and for the sets of the smallest size."""
-    for seed in (0, 1, 4, 9):
-        X, y = make_instance(seed)
-        X = X[:, :6]
-        gap, S1, S2 = known_of(X, y)
-        found = exact_support(moments_of(X, y), retain=0.9)
-        bound = 0.9 * MPM().fit(X, y).largest_delta_
-        level = np.sqrt(bound / (1 - bound))
-        for size in range(1, found.size + 1):
-            values = {}
-            for chosen in itertools.combinations(range(6), size):
-                at = np.ix_(chosen, chosen)
-                zero = np.zeros(size)
-                *_, value = literal.mpm(gap[list(chosen)], zero, S1[at], S2[at])
-                values[chosen] = 1 / value
-            if size < found.size:
-                assert max(values.values()) < level
-        best = max(values, key=values.get)
-        assert best == tuple(np.flatnonzero(found.support))
-        assert np.isclose(found.kappa, values[best], rtol=1e-6) and found.kappa >= level
 
 
 def test_the_kappa_is_that_of_the_machine_of_the_support():

@@ -203,26 +203,6 @@ def test_ids_are_unique_on_a_page_and_the_same_in_every_build(one_parameter, two
     assert len(ids) == len(set(ids)) == 3 + 4
 
 
-def test_thirty_full_frames_weigh_little():
-    cloud = np.random.default_rng(0).normal(size=(2, 120))
-    x = np.linspace(-3, 3, 200)
-
-    def draw_much(k):
-        fig, ax = plots.figure()
-        ax.scatter(*cloud, s=15, label="healthy")
-        for shift in range(4):
-            ax.plot(x, np.tanh(k * x / 9) + shift)
-        ax.set(xlabel="radius (mm)", ylabel="texture", title=f"Steeper with k = {k}")
-        ax.legend()
-        return fig
-
-    explorer = explore.explore(draw_much, alt=describe, k=range(1, 31))
-    assert len(explorer.html()) < 1.5e6
-    frames = Page(explorer._repr_html_()).frames()["src"]
-    sizes = {plots.Picture(base64.b64decode(data), "x").size for data in frames if data}
-    assert sizes == {(960, 720)} and len(set(frames)) == 30
-
-
 @pytest.mark.parametrize(
     ("value", "grid", "expected"),
     [

@@ -75,6 +75,11 @@ def good_figure():
     return fig
 
 
+def refuses(fig, words, **more):
+    with pytest.raises(plots.FigureError, match=words):
+        plots.check(fig, **more)
+
+
 def test_colours_read_on_white():
     for color in (*plots.COLORS, plots.INK):
         assert 1.05 / (luminance(color) + 0.05) > 5, color
@@ -168,9 +173,7 @@ FAULTS = {
 def test_check_finds_a_planted_fault(message):
     fig = good_figure()
     FAULTS[message](fig)
-    with pytest.raises(plots.FigureError) as caught:
-        plots.check(fig)
-    assert any(message in fault for fault in caught.value.faults), caught.value
+    refuses(fig, re.escape(message))
 
 
 def test_check_lists_every_fault():
@@ -225,8 +228,7 @@ def test_check_lets_boxes_touch():
     lower = ax.text(0.3, 0.5, "lower", va="top")
     plots.check(fig)
     lower.set_y(0.53)
-    with pytest.raises(plots.FigureError, match="'upper' and 'lower' overlap"):
-        plots.check(fig)
+    refuses(fig, "'upper' and 'lower' overlap")
     upper.set_x(0.7)
     plots.check(fig)
 
@@ -242,8 +244,7 @@ def test_check_measures_at_the_width_shown():
     fig, ax = plots.figure()
     ax.text(0.3, 0.5, "word", fontsize=8)
     plots.check(fig, width=480)
-    with pytest.raises(plots.FigureError, match=r"(?s)300 px.*'word' is 6.9 px"):
-        plots.check(fig, width=300)
+    refuses(fig, r"(?s)300 px.*'word' is 6.9 px", width=300)
 
 
 def test_check_accepts_a_colorbar_and_a_twin_axis_once_labelled():
@@ -251,8 +252,7 @@ def test_check_accepts_a_colorbar_and_a_twin_axis_once_labelled():
     mesh = ax.pcolormesh(np.arange(12).reshape(3, 4))
     ax.set(xlabel="column", ylabel="row")
     bar = fig.colorbar(mesh)
-    with pytest.raises(plots.FigureError, match="axes 2 has no y label"):
-        plots.check(fig)
+    refuses(fig, "axes 2 has no y label")
     bar.set_label("value (mm)")
     plots.check(fig)
     fig, ax = plots.figure()
@@ -260,8 +260,7 @@ def test_check_accepts_a_colorbar_and_a_twin_axis_once_labelled():
     ax.set(xlabel="round", ylabel="error")
     other = ax.twinx()
     other.plot([2, 1])
-    with pytest.raises(plots.FigureError, match="axes 2 has no y label"):
-        plots.check(fig)
+    refuses(fig, "axes 2 has no y label")
     other.set_ylabel("cost (s)")
     plots.check(fig)
 
@@ -271,8 +270,7 @@ def test_check_accepts_labels_of_the_whole_figure():
     for ax in panels:
         ax.plot([1, 2])
     fig.supxlabel("round")
-    with pytest.raises(plots.FigureError, match="y label"):
-        plots.check(fig)
+    refuses(fig, "y label")
     fig.supylabel("error")
     plots.check(fig)
 
@@ -306,10 +304,6 @@ def test_png_is_of_one_size_whatever_is_drawn_and_set():
         sizes = {Image.open(io.BytesIO(plots.png(fig))).size for fig in (empty, full)}
     assert sizes == {(960, 720)}
     assert Image.open(io.BytesIO(plots.png(empty, dpi=150))).size == (720, 540)
-
-
-def test_png_is_the_same_every_time():
-    assert plots.png(good_figure()) == plots.png(good_figure())
 
 
 def test_show_returns_a_picture_and_closes_the_figure():
