@@ -199,14 +199,10 @@ def test_wide_data_never_make_a_square_matrix(monkeypatch):
 
 def test_rows_become_a_scatter_when_there_are_enough():
     X, y, _ = draw(5, 30, 8)
-    moments = ClassMoments.from_data(X[:10], y[:10], classes=[0, 1])
-    assert all(part.scatter is None for part in moments._parts)
-    moments.partial_fit(X[10:], y[10:])
-    both = ClassMoments.from_data(X[:14], y[:14], classes=[0, 1])
-    both += ClassMoments.from_data(X[14:], y[14:], classes=[0, 1])
-    for found in (moments, both):
-        assert all(part.scatter is not None and not part.chunks for part in found._parts)
-        agree(found, two_pass(X, y))
+    assert all(part.scatter is None for part in ClassMoments.from_data(X[:10], y[:10])._parts)
+    moments = streamed(X, y, None, [0, 10, 30])
+    assert all(part.scatter is not None and not part.chunks for part in moments._parts)
+    agree(moments, two_pass(X, y))
 
 
 def test_constant_columns_and_single_rows_have_no_variance():
@@ -267,8 +263,8 @@ def test_callers_arrays_are_left_alone():
         ((GOOD, [0.0, 0, 0, 1, 1, np.nan]), ValueError, "y has NaN"),
         ((sparse.csr_array(GOOD), LABELS), TypeError, "X is sparse.*toarray"),
         ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows, but sample_weight has shape"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "negative or infinite"),
-        ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "negative or infinite"),
+        ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "NaN, negative or infinite"),
+        ((GOOD, LABELS, [1, 1, 1, 1, 1, np.nan]), ValueError, "NaN, negative or infinite"),
     ],
 )
 def test_bad_input_is_refused_in_words(arguments, error, message):
@@ -284,9 +280,7 @@ def test_later_blocks_must_fit():
         moments.partial_fit(GOOD, [0, 0, 0, 1, 1, 7])
     with pytest.raises(ValueError, match=r"classes \[0, 2\], but these moments began with"):
         moments.partial_fit(GOOD, LABELS, classes=[0, 2])
-    with pytest.raises(
-        ValueError, match=r"classes \[3, 4\], but these moments began with \[0, 1\]"
-    ):
+    with pytest.raises(ValueError, match=r"classes \[3, 4\], but these .* with \[0, 1\]"):
         operator.add(moments, ClassMoments.from_data(GOOD, np.array(LABELS) + 3))
     with pytest.raises(ValueError, match="1 columns, but these moments began with 2"):
         operator.add(moments, ClassMoments.from_data(GOOD[:, :1], LABELS))
