@@ -185,7 +185,12 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
         return self.support_
 
     def summary(self):
-        """A text: the selected features, the largest weight first, and what is guaranteed."""
+        """The selected features, those of the largest weight first, and what is guaranteed.
+
+        Returns
+        -------
+        str
+        """
         check_is_fitted(self, "objective_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         note, sizes, columns = self._summary_table()
