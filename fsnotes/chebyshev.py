@@ -12,7 +12,6 @@ from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import (
     MomentClassifier,
     MomentProblem,
-    check_two_classes,
     feasible_bound,
     largest_bound,
 )
@@ -28,8 +27,7 @@ class MPM(MomentClassifier):
     """Minimax probability machine: the largest accuracy that both classes are certain of.
 
     It maximises the bound delta for which every distribution with the means and covariances of
-    the data puts at least delta of each class on its side. It uses every feature. One number, at
-    which the two classes get the same, determines it; each step towards this is a linear system.
+    the data puts at least delta of each class on its side. It uses every feature.
 
     Parameters
     ----------
@@ -213,7 +211,6 @@ class L1MPM(BoundedClassifier):
         BoundPath
         """
         self._check_parameters()
-        check_two_classes(moments)
         problem = self._moment_problem(moments)
         path = NormPath(problem.pair, problem.costs, self.normalization)
         largest = largest_bound(path.largest.kappa)

@@ -9,7 +9,6 @@ from scipy import special
 from scipy.optimize import brentq
 
 from fsnotes.core.bounded import (
-    add_largest_until,
     nonnegligible,
     result_of,
     shortest,
@@ -18,12 +17,7 @@ from fsnotes.core.bounded import (
 )
 from fsnotes.core.bounds import MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.core.mm import Result
-from fsnotes.core.moment_classifier import (
-    MomentClassifier,
-    MomentProblem,
-    check_two_classes,
-    largest_bound,
-)
+from fsnotes.core.moment_classifier import MomentClassifier, MomentProblem, largest_bound
 from fsnotes.core.tolerances import KAPPA_REACHED
 from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
 from fsnotes.errors import (
@@ -150,7 +144,6 @@ def frontier(moments, *, ridge=0.0, scale=True):
     """
     check_real("ridge", ridge, 0)
     check_bool("scale", scale)
-    check_two_classes(moments)
     problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale)
     return ParetoFrontier(Frontier(problem.pair), problem)
 
@@ -634,9 +627,9 @@ class _Search:
         """The value of the criterion, with the proof of all problems."""
         solutions = {id(solution): solution for solution in self.solutions.values()}.values()
         proof = result_of(*solutions)
-        counts = {"pairs": len(self.solutions), "infeasible": self.infeasible}
-        counts |= {kind: proof.counts.get(kind, 0) for kind in ("newton", "cone", "products")}
-        return replace(proof, objective=float(value), counts=counts)
+        none = {"newton": 0, "cone": 0, "products": 0}  # where all pairs are on the frontier
+        found = {"pairs": len(self.solutions), "infeasible": self.infeasible}
+        return replace(proof, objective=float(value), counts=none | proof.counts | found)
 
     def select_and_refit(self, row, refit, equal_bounds):
         """Weights after selection and refit, and class 1's part of the margin."""
@@ -648,11 +641,10 @@ class _Search:
             needs = np.maximum(kappas * self.pair.deviations(features, weights), 1)
             return needs, self.pair.mean_diff[features] @ weights
 
-        def is_enough(features):
-            needs, margin = needs_and_margin(features)
-            return needs.sum() - margin <= SAME_MARGIN * needs.min()
-
-        chosen = add_largest_until(is_enough, solution.weights, nonnegligible(solution.weights))
+        chosen = nonnegligible(solution.weights)
+        needs, margin = needs_and_margin(chosen)
+        if needs.sum() - margin > SAME_MARGIN * needs.min():  # what is negligible is needed
+            chosen = np.flatnonzero(solution.weights)
         weights = np.zeros(len(self.pair.mean_diff))
         if not refit:
             weights[chosen] = solution.weights[chosen]

@@ -119,9 +119,9 @@ class BoundedClassifier(MomentClassifier):
         least = 0.0
         if n_features is None:
             least = kappa(bound) * KAPPA_REACHED
-            chosen = add_largest_until(
-                lambda features: minimax(pair, features).kappa >= least, solution.weights, chosen
-            )
+            if len(chosen) < np.count_nonzero(solution.weights):
+                is_enough = minimax(pair, chosen).kappa >= least
+                chosen = chosen if is_enough else np.flatnonzero(solution.weights)
         elif len(chosen) < n_features:
             warn(
                 f"n_features={n_features}, but only {len(chosen)} are selected; these are returned",
@@ -166,16 +166,6 @@ def shortest(point, costs, normalization):
 def nonnegligible(weights):
     """Features whose weight is not negligible."""
     return np.flatnonzero(abs(weights) > NEGLIGIBLE_WEIGHT * abs(weights).max())
-
-
-def add_largest_until(is_enough, weights, chosen):
-    """The chosen features, with others of nonzero weight, largest first, until they are enough."""
-    others = np.setdiff1d(np.flatnonzero(weights), chosen)
-    for feature in others[np.argsort(-abs(weights[others]))]:
-        if is_enough(chosen):
-            break
-        chosen = np.sort(np.append(chosen, feature))
-    return chosen
 
 
 def balance(pair, weights):

@@ -40,6 +40,7 @@ class MomentProblem:
 
         Warnings, which take `names` of the features, are left out if `quiet`.
         """
+        check_two_classes(moments)
         labels = moments.classes_.tolist()
         for label, count, weight in zip(labels, moments.counts_, moments.weights_, strict=True):
             if count == 0:
@@ -97,9 +98,6 @@ class MomentClassifier(SparseClassifier):
         """
         self._check_parameters()
         self._clear_fit()
-        check_two_classes(moments)
-        self.classes_ = moments.classes_
-        self.n_features_in_ = moments.n_features_in_
         self._fit_moments(moments)
         return self
 
@@ -107,8 +105,10 @@ class MomentClassifier(SparseClassifier):
         self._fit_moments(self._class_moments(samples))
 
     def _fit_moments(self, moments):
-        """Solve from moments that are checked, and set all fitted attributes."""
+        """Solve, and set all fitted attributes."""
         problem = self._moment_problem(moments)
+        self.classes_ = moments.classes_
+        self.n_features_in_ = moments.n_features_in_
         self.scale_ = problem.scale
         weights, split, objective, self.result_ = self._solve(problem)
         self.objective_ = float(objective)

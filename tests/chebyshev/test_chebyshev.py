@@ -25,11 +25,7 @@ from fsnotes import (
     make_wide,
     null_delta,
 )
-from fsnotes.errors import (
-    InfeasibleBoundError,
-    SelectionWarning,
-    TrivialBoundWarning,
-)
+from fsnotes.errors import InfeasibleBoundError, SelectionWarning, TrivialBoundWarning
 from fsnotes.solvers.cone import ConeProblem
 
 # against the literal statements

@@ -12,14 +12,7 @@ from instances import draw_unlike, pair_of
 from optimality import deviations_along, minimax_residual
 
 from fsnotes import literal, make_instance, make_wide
-from fsnotes.core.bounds import (
-    LEAST_SPLIT,
-    Frontier,
-    _minimax_by_newton,
-    delta,
-    kappa,
-    minimax,
-)
+from fsnotes.core.bounds import LEAST_SPLIT, Frontier, _minimax_by_newton, delta, kappa, minimax
 from fsnotes.core.moments import MomentPair
 
 

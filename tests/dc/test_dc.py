@@ -36,11 +36,7 @@ from fsnotes.core.certify import exact_support
 from fsnotes.core.moments import MomentPair
 from fsnotes.core.pruning import fewest_features, remove_features
 from fsnotes.dc import SurrogateProgram, fill_up
-from fsnotes.errors import (
-    SelectionWarning,
-    SubproblemError,
-    TrivialBoundWarning,
-)
+from fsnotes.errors import SelectionWarning, SubproblemError, TrivialBoundWarning
 from fsnotes.solvers.cone import ConeProblem
 
 # by name: parameters, the steepest slope, and the value, written down a second time
