@@ -7,33 +7,22 @@ from functools import partial
 
 import numpy as np
 import pytest
-from tiny import (
-    L1MPM,
-    MPM,
-    TINY,
-    TUNED,
-    canonical,
-    declared,
-    done_fixture,  # noqa: F401
-    of_pima,
-    quietly,
-)
+import tiny
+from tiny import L1MPM, MPM, TINY, TUNED, done_fixture, of_pima, quietly  # noqa: F401
 
 from fsnotes import load
-from fsnotes.replication import (
+from fsnotes.replication import Method, MissingResult, Results, get_chapter, printed
+from fsnotes.replication.declare import (
     Dataset,
     ExperimentError,
-    Method,
-    MissingResult,
     Printed,
     Protocol,
     RandomSplits,
-    Results,
     Table,
-    get_chapter,
-    printed,
+    chapter_names,
+    find,
+    fingerprint,
 )
-from fsnotes.replication.declare import chapter_names, find, fingerprint
 
 
 def key_of(method, protocol=TINY.protocol):
@@ -88,18 +77,15 @@ def test_what_changes_no_result_enters_no_key():
     assert fingerprint(np.float64(2)) == fingerprint(2.0)
 
 
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        (Printed("pimo", "mpm", "accuracy", "1"), "data set .*'pimo'.*pima"),
-        (Printed("pima", "mpn", "accuracy", "1"), "method .*'mpn'.*mpm"),
-        (Printed("pima", "mpm", "acuracy", "1"), "measure .*'acuracy'.*accuracy"),
-    ],
-)
-def test_declarations_with_unknown_names_are_refused(entry, said):
-    table = Table("t", "xu2007", "Table 9", "T", (entry,))
-    with pytest.raises(ExperimentError, match=said):
-        replace(TINY, tables=(table,))
+def test_declarations_with_unknown_names_are_refused():
+    for place, said in (
+        (("pimo", "mpm", "accuracy"), "data set .*'pimo'.*pima"),
+        (("pima", "mpn", "accuracy"), "method .*'mpn'.*mpm"),
+        (("pima", "mpm", "acuracy"), "measure .*'acuracy'.*accuracy"),
+    ):
+        table = Table("t", "xu2007", "Table 9", "T", (Printed(*place, "1"),))
+        with pytest.raises(ExperimentError, match=said):
+            replace(TINY, tables=(table,))
 
 
 def test_declarations_that_are_unfair_or_incomplete_are_refused():
@@ -147,7 +133,7 @@ def test_chapters_are_called_by_the_names_of_their_files():
     assert all(get_chapter(name).name == name for name in chapter_names())
     with pytest.raises(ExperimentError, match="did you mean em"):
         get_chapter("emm")
-    with declared(TINY):
+    with tiny.declared(TINY):
         assert find("tiny") == (TINY, None) and find("tiny/two") == (TINY, TINY.tables["two"])
         assert find(TINY) == (TINY, None)
         with pytest.raises(ExperimentError, match="did you mean tiny/one"):
@@ -158,7 +144,7 @@ def test_chapters_are_called_by_the_names_of_their_files():
 
 
 def test_methods_share_outer_and_inner_splits_of_which_no_two_are_equal():
-    _, y = canonical("pima")
+    _, y = tiny.canonical("pima")
     protocol = TINY.protocol
     outer = protocol.splits(y)
     again = protocol.splits(y)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 from joblib import parallel_config
 from sklearn.metrics import matthews_corrcoef
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -22,81 +23,68 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
-from tiny import (  # noqa: F401
-    L1MPM,
-    MPM,
-    SLOW,
-    TINY,
-    TUNED,
-    canonical,
-    copy_fixture,
-    declared,
-    done_fixture,
-    of_pima,
-    quietly,
-    stored,
-)
+from tiny import TINY, copy_fixture, done_fixture, of_pima, quietly, stored  # noqa: F401
 
 from fsnotes import FTSVM, KernelL0MPM, TwinSVM, load, make_cross_planes
 from fsnotes import MPM as MPMachine
 from fsnotes.metrics import Estimate, mcc, stability
-from fsnotes.replication import (
-    Dataset,
-    ExperimentError,
-    Method,
-    Results,
-    TunedOnce,
-    audit,
-    comparison_table,
-    engine,
-    replication_table,
-    supports,
-)
-from fsnotes.replication.store import STALE, File
+from fsnotes.replication import engine
+from fsnotes.replication.declare import Dataset, ExperimentError, Method, TunedOnce
+from fsnotes.replication.engine import audit
+from fsnotes.replication.render import comparison_table, replication_table, supports
+from fsnotes.replication.store import STALE, File, Results
+
+
+def pipeline_of(**parameters):
+    return make_pipeline(StandardScaler(), SVC(**parameters))
+
+
+@pytest.fixture
+def cell(done):
+    """A cell of the complete run."""
+    return Results(TINY, done).cell
+
 
 # ---------------------------------------------------------------- a fold is what it should be
 
 
 @pytest.mark.parametrize("name", ["ionosphere", "pima"])
-def test_folds_are_those_of_scikit_learn(done, name):
-    X, y = canonical(name)
+@pytest.mark.parametrize("method", ["mpm", "l1"])
+def test_folds_are_those_of_scikit_learn(cell, name, method):
+    X, y = tiny.canonical(name)
     splits = TINY.protocol.splits(y)
-    for method in ("mpm", "l1"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            machine = TINY.methods[method].build({})
-            expected = cross_val_score(machine, X, y, cv=splits)
-            fitted = [TINY.methods[method].build({}).fit(X[a], y[a]) for a, _ in splits]
-        cell = Results(TINY, done).cell(name, method)
-        assert np.array_equal(cell.accuracy, expected)
-        assert np.array_equal(cell.supports, [machine.get_support() for machine in fitted])
-        assert np.array_equal(cell.n_selected, cell.supports.sum(axis=1))
-        judged = [m.predict(X[b]) for m, (_, b) in zip(fitted, splits, strict=True)]
-        parts = list(zip(judged, (y[b] for _, b in splits), strict=True))
-        assert cell.mcc == pytest.approx([mcc(true, found) for found, true in parts])
-        assert cell.mcc == pytest.approx([matthews_corrcoef(true, found) for found, true in parts])
-        truth = [[(true == label).sum() for label in (0, 1)] for _, true in parts]
-        assert np.array_equal(cell.confusion.sum(axis=2), truth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = cross_val_score(TINY.methods[method].build({}), X, y, cv=splits)
+        fitted = [TINY.methods[method].build({}).fit(X[a], y[a]) for a, _ in splits]
+    found = cell(name, method)
+    assert np.array_equal(found.accuracy, expected)
+    assert np.array_equal(found.supports, [machine.get_support() for machine in fitted])
+    assert np.array_equal(found.n_selected, found.supports.sum(axis=1))
+    parts = [(y[b], m.predict(X[b])) for m, (_, b) in zip(fitted, splits, strict=True)]
+    for correlation in (mcc, matthews_corrcoef):
+        assert found.mcc == pytest.approx([correlation(*part) for part in parts])
+    truth = [np.bincount(true, minlength=2) for true, _ in parts]
+    assert np.array_equal(found.confusion.sum(axis=2), truth)
 
 
-def test_settings_are_chosen_and_columns_scaled_inside_each_fold(done):
-    X, y = canonical("pima")
-    cell = Results(TINY, done).cell("pima", "svc")
+def test_settings_are_chosen_and_columns_scaled_inside_each_fold(cell):
+    X, y = tiny.canonical("pima")
+    svc = cell("pima", "svc")
     for number, (train, test) in enumerate(TINY.protocol.splits(y)):
         inner = TINY.protocol.inner_splits(y[train], number)
-        search = GridSearchCV(
-            make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.3, 0.5, 1]}, cv=inner
-        ).fit(X[train], y[train])
+        search = GridSearchCV(pipeline_of(), {"svc__C": [0.3, 0.5, 1]}, cv=inner)
+        search.fit(X[train], y[train])
         # the search weighs inner folds alike, we weigh rows alike: the same but for ties
         sizes = [len(b) for _, b in inner]
         scores = [search.cv_results_[f"split{i}_test_score"] for i in range(len(inner))]
         right = np.rint(np.transpose(scores) @ sizes).astype(int)
         chosen = [0.3, 0.5, 1][int(np.argmax(right))]
-        assert cell.settings[number] == {"C": chosen}
-        best = make_pipeline(StandardScaler(), SVC(C=chosen)).fit(X[train], y[train])
-        assert cell.accuracy[number] == best.score(X[test], y[test])
-    assert len({line["C"] for line in cell.settings}) > 1
-    assert cell.masks is None
+        assert svc.settings[number] == {"C": chosen}
+        best = pipeline_of(C=chosen).fit(X[train], y[train])
+        assert svc.accuracy[number] == best.score(X[test], y[test])
+    assert len({line["C"] for line in svc.settings}) > 1
+    assert svc.masks is None
 
 
 def reordered(name, seed):
@@ -109,56 +97,49 @@ def test_any_copy_of_the_data_gives_the_same_cell(tmp_path):
     kept = []
     for seed in (0, 1):
         dataset = Dataset("copy", partial(reordered, "pima", seed))
-        chapter = replace(of_pima({"tuned": TUNED}), datasets=(dataset,))
+        chapter = replace(of_pima({"tuned": tiny.TUNED}), datasets=(dataset,))
         quietly(chapter, folder=tmp_path / str(seed))
-        kept.append(stored(tmp_path / str(seed) / "tiny.jsonl"))
-    [first], [second] = (list(lines.values()) for lines in kept)
-    assert {"key", "errors", "supports"} < first.keys()
+        [line] = stored(tmp_path / str(seed) / "tiny.jsonl").values()
+        kept.append(line)
+    assert {"key", "errors", "supports"} < kept[0].keys()
     # how the data were made is part of no result
-    assert first == second
+    assert kept[0] == kept[1]
 
 
-def test_measures_are_those_of_the_metrics(done):
-    cell = Results(TINY, done).cell("ionosphere", "l1")
-    found = stability(cell.supports)
-    assert cell.estimate("stability") == found
-    assert cell.estimate("psf").value == pytest.approx(100 * cell.supports.mean())
-    assert cell.estimate("accuracy").value == pytest.approx(100 * cell.accuracy.mean())
+def test_measures_are_those_of_the_metrics(cell, done):
+    l1 = cell("ionosphere", "l1")
+    assert l1.estimate("stability") == stability(l1.supports)
+    assert l1.estimate("psf").value == pytest.approx(100 * l1.supports.mean())
+    assert l1.estimate("accuracy").value == pytest.approx(100 * l1.accuracy.mean())
     frequencies = supports(TINY, "ionosphere", "l1", folder=done)
-    assert frequencies.tolist() == cell.supports.mean(axis=0).tolist()
-    assert np.allclose(cell.scores("mcc_percent"), 100 * cell.mcc)
-    whole = Results(TINY, done).cell("pima", "mpm")
-    assert whole.estimate("stability") == Estimate(1, 0, 1, 1)
+    assert frequencies.tolist() == l1.supports.mean(axis=0).tolist()
+    assert np.allclose(l1.scores("mcc_percent"), 100 * l1.mcc)
+    assert cell("pima", "mpm").estimate("stability") == Estimate(1, 0, 1, 1)
     with pytest.raises(ExperimentError, match="pima/mpm has no n_iter; its machine tells largest_"):
-        whole.scores("n_iter")
-    svc = Results(TINY, done).cell("pima", "svc")
+        cell("pima", "mpm").scores("n_iter")
     with pytest.raises(ExperimentError, match="selects no features"):
-        svc.estimate("n_selected")
+        cell("pima", "svc").estimate("n_selected")
     with pytest.raises(ExperimentError, match="single fold"):
-        cell.scores("stability")
+        l1.scores("stability")
 
 
-def test_machines_tell_facts(done):
-    results = Results(TINY, done)
+def test_machines_tell_facts(cell):
     X, y = Dataset("pima").read()
     train, _ = TINY.protocol.splits(y)[3]
-    largest = results.cell("pima", "mpm").scores("largest_delta")
+    largest = cell("pima", "mpm").scores("largest_delta")
     assert largest[3] == MPMachine().fit(X[train], y[train]).largest_delta_
     kernel = KernelL0MPM(delta=0.3, gamma=0.1).fit(X[train], y[train])
     told = engine._facts(kernel, X[train])
     assert told["n_kept"] == len(kernel.support_) and told["n_iter"] == kernel.n_iter_
-    # an SVC has an array of that name
-    machine, rows = SVC().fit(X[train], y[train]), X[train]
-    counts = {"n_kept": machine.n_support_.sum()}
-    counts |= {"n_distinct": counts["n_kept"], "n_rows": counts["n_kept"]}
-    assert engine._facts(machine, rows) == counts
 
 
 def test_points_are_counted_with_and_without_duplicates():
     X, y = Dataset("titanic").read()
-    machine = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    machine = pipeline_of().fit(X, y)
     told = engine._facts(machine, X)
     kept = {tuple(row) for row in X[machine[-1].support_]}
+    # an SVC has an array of the name n_iter_
+    assert told.keys() == {"n_kept", "n_distinct", "n_rows"}
     assert told["n_kept"] == len(machine[-1].support_) > 100
     assert told["n_distinct"] == len(kept) <= 14
     assert told["n_rows"] == sum(tuple(row) in kept for row in X)
@@ -167,9 +148,7 @@ def test_points_are_counted_with_and_without_duplicates():
 def test_twin_machines_keep_points_with_a_kernel():
     X, y = make_cross_planes(40, 4, center=0.5)
     for machine in (TwinSVM(kernel="rbf"), FTSVM(kernel="rbf", c_fit=1, c_hinge=1, sigma=0.1)):
-        machine.fit(X, y)
-        assert machine.support_.dtype == bool
-        told = engine._facts(machine, X)
+        told = engine._facts(machine.fit(X, y), X)
         assert told["n_kept"] == machine.dual_coef_.shape[1] and "n_rows" not in told
     assert "n_kept" not in engine._facts(TwinSVM().fit(X, y), X)
 
@@ -189,10 +168,7 @@ def cluster():
     distributed = pytest.importorskip("dask.distributed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        local = distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        )
-        with local:
+        with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as local:
             yield local
 
 
@@ -214,38 +190,40 @@ def test_a_cluster_changes_nothing_even_if_a_worker_is_killed(cluster, done, tmp
     def kill():
         wait_for_cells(path, 2)
         os.kill(min(before), getattr(signal, "SIGKILL", signal.SIGTERM))
-        left.append(len(SLOW.methods) - len(File(path).read()))
+        left.append(len(tiny.SLOW.methods) - len(File(path).read()))
 
     killer = threading.Thread(target=kill)
     killer.start()
-    quietly(SLOW, dask=cluster.scheduler_address, folder=path.parent)
+    quietly(tiny.SLOW, dask=cluster.scheduler_address, folder=path.parent)
     killer.join()
     # killed before the end, and not replaced by itself
     assert left[0] > 0
     assert min(before) not in {worker.pid for worker in cluster.workers.values()}
-    quietly(SLOW, jobs=2, folder=tmp_path / "here")
+    quietly(tiny.SLOW, jobs=2, folder=tmp_path / "here")
     assert stored(path) == stored(tmp_path / "here/slow.jsonl")
 
 
 def test_linear_algebra_has_one_thread_and_gets_its_threads_back():
-    def threads():
-        return {pool["num_threads"] for pool in threadpool_info()}
+    counts = []
+
+    def count():
+        counts.append({pool["num_threads"] for pool in threadpool_info()})
 
     with threadpool_limits(2):
-        assert threads() == {2}
+        count()
         with engine.supervised():
             with engine.supervised():
-                assert threads() == {1}
-            assert threads() == {1}
-        assert threads() == {2}
+                count()
+            count()
+        count()
+    assert counts == [{2}, {1}, {1}, {2}]
 
 
-def test_warnings_are_counted_not_shown(done, capfd):
-    cells = Results(TINY, done)
+def test_warnings_are_counted_not_shown(cell, capfd):
     # a constant column of ionosphere, once a fit: 8 folds, or 8 * (3 * 3 + 1) fits
-    assert cells.cell("ionosphere", "mpm").warnings["SelectionWarning"] == 8
-    assert cells.cell("ionosphere", "tuned").warnings["SelectionWarning"] == 80
-    assert cells.cell("pima", "mpm").warnings == {}
+    assert cell("ionosphere", "mpm").warnings["SelectionWarning"] == 8
+    assert cell("ionosphere", "tuned").warnings["SelectionWarning"] == 80
+    assert cell("pima", "mpm").warnings == {}
     assert capfd.readouterr().err == ""
 
 
@@ -291,10 +269,10 @@ def test_a_killed_run_resumes(tmp_path):
     process.kill()
     assert process.wait() != 0
     whole = [cell.name for cell in File(path).read()]
-    resumed = quietly(SLOW, folder=tmp_path)
-    assert resumed.kept == whole and 2 <= len(whole) < len(SLOW.methods)
-    assert len(resumed.computed) == len(SLOW.methods) - len(whole)
-    quietly(SLOW, folder=tmp_path / "whole")
+    resumed = quietly(tiny.SLOW, folder=tmp_path)
+    assert resumed.kept == whole and 2 <= len(whole) < len(tiny.SLOW.methods)
+    assert len(resumed.computed) == len(tiny.SLOW.methods) - len(whole)
+    quietly(tiny.SLOW, folder=tmp_path / "whole")
     assert stored(path) == stored(tmp_path / "whole/slow.jsonl")
 
 
@@ -302,22 +280,19 @@ def test_an_audit_marks_what_comes_out_differently(copy):
     sound = audit(TINY, sample=10, folder=copy)
     assert len(sound.checked) == 10 and sound.stale == []
     file = File(copy / "tiny.jsonl")
-    planted = []
-    for cell in file.read():
-        if cell.name == ("pima", "mpm"):
-            table = cell.confusion.copy()
-            table[0, 0] += [1, -1]
-            cell = replace(cell, confusion=table)
-        if cell.name == ("ionosphere", "l1"):
-            cell = replace(cell, masks=~cell.masks)
-        planted.append(cell)
+    planted = {cell.name: cell for cell in file.read()}
+    table = planted["pima", "mpm"].confusion.copy()
+    table[0, 0] += [1, -1]
+    planted["pima", "mpm"] = replace(planted["pima", "mpm"], confusion=table)
+    l1 = planted["ionosphere", "l1"]
+    planted["ionosphere", "l1"] = replace(l1, masks=~l1.masks)
     file.path.unlink()
-    for cell in planted:
+    for cell in planted.values():
         File(file.path).append(cell)
     found = audit(TINY, sample=10, folder=copy)
     assert set(found.stale) == {("pima", "mpm"), ("ionosphere", "l1")}
     assert "stale: pima/mpm" in repr(found)
-    with declared(TINY):
+    with tiny.declared(TINY):
         shown = repr(replication_table("tiny/one", folder=copy))
     assert re.search(r"MPM <all>: accuracy.*75\.0.*stale", shown)
     assert re.search(r"MPM <all>: accuracy.*85\.0.*agrees", shown)
@@ -344,7 +319,7 @@ def test_quick_results_stand_apart(copy):
 
 
 def test_a_failing_cell_is_named_and_costs_no_other(tmp_path):
-    bad = of_pima({"bad": Method(L1MPM, {"delta": 0.999}), "mpm": TINY.methods["mpm"]})
+    bad = of_pima({"bad": Method(tiny.L1MPM, {"delta": 0.999}), "mpm": TINY.methods["mpm"]})
     with pytest.raises(ExperimentError, match="1 of 2 cells failed") as caught:
         quietly(bad, folder=tmp_path)
     assert "tiny/pima/bad, fold 0: InfeasibleBoundError" in str(caught.value)
@@ -382,8 +357,8 @@ class Noted(SVC):
         super().__init__(C=self.C, kernel=self.kernel)
 
     def fit(self, X, y):
-        with open(self.place, "ab") as file:
-            file.write(f"{os.getpid()} {self.kernel} {len(y)} {X[:, 1].std():.6f}\n".encode())
+        with open(self.place, "a") as file:
+            file.write(f"{os.getpid()} {self.kernel} {len(y)} {X[:, 1].std():.6f}\n")
         return super().fit(X, y)
 
 
@@ -395,7 +370,7 @@ def test_settings_are_chosen_once_where_the_protocol_says_so(tmp_path):
     method = noted(tmp_path / "log", tuning={"kernel": "rbf"}, scaled=True)
     chapter = of_pima({"a": method, "b": replace(method, paper="the same")}, protocol=ONCE)
     quietly(chapter, folder=tmp_path)
-    X, y = canonical("pima")
+    X, y = tiny.canonical("pima")
     splits = ONCE.splits(y)
     rows, inner = ONCE.tuning(y, splits, 2)
     again, same = ONCE.tuning(y, splits, 0)
@@ -408,19 +383,17 @@ def test_settings_are_chosen_once_where_the_protocol_says_so(tmp_path):
     # two prices on three inner folds, once for both cells, then three fits of each
     log = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
     assert [kernel for _, kernel, *_ in log] == 6 * ["rbf"] + 6 * ["linear"]
-    right = [
-        sum(
-            int((m.fit(X[rows][a], y[rows][a]).predict(X[rows][b]) == y[rows][b]).sum())
-            for a, b in inner
-        )
-        for C in (0.01, 1.0)
-        for m in [make_pipeline(StandardScaler(), SVC(C=C))]
-    ]
-    chosen = [0.01, 1.0][int(np.argmax(right))]
+    X_drawn, y_drawn = X[rows], y[rows]
+    right = {0.01: 0, 1.0: 0}
+    for C in right:
+        for a, b in inner:
+            found = pipeline_of(C=C).fit(X_drawn[a], y_drawn[a]).predict(X_drawn[b])
+            right[C] += np.sum(found == y_drawn[b])
+    chosen = max(right, key=right.get)
     for name in ("a", "b"):
         cell = Results(chapter, tmp_path).cell("pima", name)
         assert cell.settings == [{"C": chosen}] * 3
-        best = make_pipeline(StandardScaler(), SVC(C=chosen, kernel="linear"))
+        best = pipeline_of(C=chosen, kernel="linear")
         scores = [best.fit(X[a], y[a]).score(X[b], y[b]) for a, b in splits]
         assert cell.accuracy.tolist() == scores
     # an audit has to choose anew, and finds the same
@@ -428,8 +401,8 @@ def test_settings_are_chosen_once_where_the_protocol_says_so(tmp_path):
 
 
 def test_settings_that_cannot_be_chosen_cost_their_cells_alone(tmp_path):
-    broken = Method(L1MPM, {"refit": False}, {"retain": [7.0, 8.0]})
-    chapter = of_pima({"broken": broken, "mpm": Method(MPM)}, protocol=ONCE)
+    broken = Method(tiny.L1MPM, {"refit": False}, {"retain": [7.0, 8.0]})
+    chapter = of_pima({"broken": broken, "mpm": Method(tiny.MPM)}, protocol=ONCE)
     with pytest.raises(ExperimentError, match=r"1 of 2 cells failed.*\n.*pima/broken, settings"):
         quietly(chapter, folder=tmp_path)
     assert list(stored(tmp_path / "tiny.jsonl")) == [("pima", "mpm")]
@@ -439,7 +412,7 @@ def test_columns_may_be_scaled_before_the_split(tmp_path):
     plain = noted(tmp_path / "log")
     chapter = of_pima({"plain": plain, "leak": replace(plain, leaks=True)}, protocol=ONCE)
     quietly(chapter, folder=tmp_path)
-    X, y = canonical("pima")
+    X, y = tiny.canonical("pima")
     Z = StandardScaler().fit_transform(X)
     results = Results(chapter, tmp_path)
     chosen = results.cell("pima", "leak").settings[0]["C"]
@@ -454,27 +427,22 @@ def test_columns_may_be_scaled_before_the_split(tmp_path):
 
 
 def test_what_is_shared_runs_in_one_place_and_changes_no_result(tmp_path):
-    alone, together = (
-        of_pima(
-            {
-                f"{kernel}{C}": Method(
-                    f"{__name__}.Noted",
-                    {"place": str(tmp_path / name), "C": C, "kernel": kernel},
-                    scaled=True,
-                    group=kernel if name == "together" else "",
-                )
-                for C in (0.01, 1.0)
-                for kernel in ("linear", "rbf")
-            }
-        )
-        for name in ("alone", "together")
-    )
-    quietly(alone, folder=tmp_path / "a")
-    quietly(together, jobs=2, folder=tmp_path / "b")
-    found = [stored(tmp_path / folder / "tiny.jsonl") for folder in "ab"]
-    for lines in found:
+    found = []
+    for name, jobs in (("alone", None), ("together", 2)):
+        methods = {
+            f"{kernel}{C}": replace(
+                noted(tmp_path / name, scaled=True, group=kernel if name == "together" else ""),
+                parameters={"place": str(tmp_path / name), "C": C, "kernel": kernel},
+                grid={},
+            )
+            for C in (0.01, 1.0)
+            for kernel in ("linear", "rbf")
+        }
+        quietly(of_pima(methods), jobs=jobs, folder=tmp_path / f"{name}-results")
+        lines = stored(tmp_path / f"{name}-results" / "tiny.jsonl")
         for line in lines.values():
             del line["key"]  # which holds the place
+        found.append(lines)
     assert found[0] == found[1]
     log = [line.split() for line in (tmp_path / "together").read_text().splitlines()]
     # split by split, each worker has both prices of a kernel one after the other

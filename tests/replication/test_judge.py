@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.model_selection import RepeatedStratifiedKFold
 from tiny import AROUND_80, L1MPM, MPM, entry, of_pima, quietly
 
 from fsnotes.metrics import Estimate, compare_paired
@@ -30,10 +31,8 @@ def test_a_lost_digit_is_a_matter_of_percentages():
     found = verdict(entry("7.1"), estimate)
     assert found.word == "misprint" and "17.1" in found.reason
     assert verdict(entry("70.1"), estimate).word == "differs"
-    assert verdict(entry("7.1"), AROUND_80) == (
-        "misprint",
-        "a digit may be missing: 78.1 or 79.1 would agree",
-    )
+    reason = "a digit may be missing: 78.1 or 79.1 would agree"
+    assert verdict(entry("7.1"), AROUND_80) == ("misprint", reason)
     assert verdict(entry("7.1"), Estimate(75.0, 0.1, 74.5, 75.0)).word == "differs"
 
 
@@ -68,11 +67,9 @@ def seeds(tmp_path_factory):
     """One small table by 21 seeds."""
     folder = tmp_path_factory.mktemp("seeds")
     found = []
+    methods = {"mpm": Method(MPM), "l1": Method(L1MPM, {"retain": 0.8})}
     for seed in range(21):
-        chapter = of_pima(
-            {"mpm": Method(MPM), "l1": Method(L1MPM, {"retain": 0.8})},
-            protocol=Protocol(repeats=2, folds=10, seed=seed),
-        )
+        chapter = of_pima(methods, protocol=Protocol(repeats=2, folds=10, seed=seed))
         quietly(chapter, folder=folder / str(seed))
         found.append(Results(chapter, folder / str(seed)))
     return found
@@ -109,7 +106,7 @@ def test_holm_rejects_what_its_steps_reject(p_values):
 
 
 def test_holm_refuses_what_is_no_p_value():
-    for wrong in ([1.1], [float("nan")], [[0.5]]):
+    for wrong in ([1.1], [np.nan], [[0.5]]):
         with pytest.raises(ValueError, match="from 0 to 1"):
             holm(wrong)
 
@@ -121,21 +118,12 @@ def simulated(seed, gains):
     """
     rng = np.random.default_rng(seed)
     y = np.repeat([0, 1], 30)
-    rows = np.concatenate(
-        [
-            np.reshape(rng.permuted(np.arange(60).reshape(2, 30), axis=1), -1)
-            .reshape(2, 10, 3)
-            .transpose(1, 0, 2)
-            .reshape(10, 6)
-            for _ in range(3)
-        ]
-    )
-    inside = np.zeros((30, 60))
-    inside[np.arange(30)[:, None], rows] = 1
+    folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=3, random_state=seed).split(y, y)
+    inside = np.array([np.isin(np.arange(60), test) for _, test in folds])
     scores = {}
     for name, gain in gains.items():
         X = rng.normal(size=(60, 4)) + y[:, None] * (0.5 + gain)
-        means = [((1 - inside) * (y == c)) @ X / 27 for c in (0, 1)]
+        means = [(~inside * (y == c)) @ X / 27 for c in (0, 1)]
         mean_diff = means[1] - means[0]
         decisions = mean_diff @ X.T - (mean_diff * (means[0] + means[1]) / 2).sum(axis=1)[:, None]
         scores[name] = (((decisions > 0) == y) * inside).sum(axis=1) / 6

@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import MPM, TINY, copy_fixture, done_fixture, of_pima, quietly, stored  # noqa: F401
 
-from fsnotes.replication import (
-    ExperimentError,
-    MissingResult,
-    Results,
-    comparison_table,
-    store,
-    supports,
-)
-from fsnotes.replication.store import Cell, File, decode, encode
+from fsnotes.replication import ExperimentError, comparison_table, store, supports
+from fsnotes.replication.store import Cell, File, MissingResult, Results, decode, encode
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=70))
@@ -39,20 +32,13 @@ def drawn(n_classes, n_folds=4, n_features=300, seed=0):
     """A cell of random numbers."""
     rng = np.random.default_rng(seed)
     few = rng.random((n_folds, n_classes, n_classes)) < 0.1
-    return Cell(
-        "pima",
-        "a",
-        "key",
-        few * rng.integers(1, 9, few.shape) + np.eye(n_classes, dtype=int),
-        n_features,
-        rng.random((n_folds, n_features)) < 0.02,
-        [{"C": float(C)} for C in rng.normal(size=n_folds)],
-        {"n_iter": rng.integers(9, size=n_folds).tolist(), "delta": rng.random(n_folds).tolist()},
-        {"SelectionWarning": 3},
-        1.5,
-        {"seed": 1},
-        {"numpy": "1"},
-    )
+    tables = few * rng.integers(1, 9, few.shape) + np.eye(n_classes, dtype=int)
+    masks = rng.random((n_folds, n_features)) < 0.02
+    settings = [{"C": float(C)} for C in rng.normal(size=n_folds)]
+    facts = {"n_iter": rng.integers(9, size=n_folds).tolist()}
+    facts["delta"] = rng.random(n_folds).tolist()
+    rest = {"SelectionWarning": 3}, 1.5, {"seed": 1}, {"numpy": "1"}
+    return Cell("pima", "a", "key", tables, n_features, masks, settings, facts, *rest)
 
 
 def full(cell):
@@ -108,12 +94,8 @@ def test_a_torn_end_is_written_again_and_nothing_else(copy, done, cut):
 def test_a_damaged_line_costs_itself_alone(copy, done):
     path = copy / "tiny.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    names = {}
-    for place, text in enumerate(lines):
-        line = json.loads(text)
-        if "part" not in line:
-            names[place] = line["dataset"], line["method"]
-    place, name = list(names.items())[3]
+    place = [k for k, line in enumerate(lines) if "part" not in json.loads(line)][3]
+    name = json.loads(lines[place])["dataset"], json.loads(lines[place])["method"]
     damaged = [b'{"half": \n', b"\xff\n", b"[1]\n", b"7\n"]
     path.write_bytes(b"".join([*lines[:place], *damaged, *lines[place + 1 :]]))
     assert quietly(TINY, folder=copy).computed == [name]

@@ -13,19 +13,14 @@ import pytest
 
 from fsnotes import load
 from fsnotes.metrics import Estimate
-from fsnotes.replication import (
-    Chapter,
-    Claim,
-    Method,
-    Misprint,
-    Printed,
-    Protocol,
-    Table,
-    declare,
-    printed,
-    run,
-)
+from fsnotes.replication import Chapter, Claim, Method, Misprint, declare, printed, run
+from fsnotes.replication.declare import Printed, Protocol, Table
 from fsnotes.replication.store import File, encode
+
+
+def l1_mean(read):
+    return read("pima", "l1").n_selected.mean()
+
 
 MPM = "fsnotes.MPM"
 L1MPM = "fsnotes.L1MPM"
@@ -44,10 +39,7 @@ TINY = Chapter(
     protocol=Protocol(repeats=2, folds=4, inner=3, seed=1),
     tables=(
         Table(
-            "one",
-            source="xu2007",
-            place="Table 1",
-            title="A title",
+            *("one", "xu2007", "Table 1", "A title"),
             printed=printed("""
                             ionosphere  pima
                 mpm accuracy    85.0    75.0
@@ -57,29 +49,12 @@ TINY = Chapter(
             reduced="less of everything",
             beside={"refitted": {"l1": "l1-raw"}},
         ),
-        Table(
-            "two",
-            source="xu2007",
-            place="Table 2",
-            title="Another",
-            printed=printed("pima\n mpm accuracy 57.0"),
-        ),
+        Table("two", "xu2007", "Table 2", "Another", printed("pima\n mpm accuracy 57.0")),
         Table("three", "xu2007", "Figure 1", "A figure", reads=(("pima", "l1"),)),
     ),
     claims=(
-        Claim(
-            "xu2007",
-            "Section 1",
-            "L1 selects fewer",
-            lambda read: read("pima", "l1").n_selected.mean() < 8,
-            "size",
-        ),
-        Claim(
-            "xu2007",
-            "Section 2",
-            "L1 selects them all",
-            lambda read: read("pima", "l1").n_selected.mean() == 8,
-        ),
+        Claim("xu2007", "Section 1", "L1 selects fewer", lambda read: l1_mean(read) < 8, "size"),
+        Claim("xu2007", "Section 2", "L1 selects them all", lambda read: l1_mean(read) == 8),
         Claim("xu2007", "Section 3", "two is two", lambda read: 2 == 2),
         Misprint("xu2007", "(3)", "less is printed", "more", "bounds"),
     ),
