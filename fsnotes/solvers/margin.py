@@ -211,6 +211,8 @@ class _Dual:
             interior.go_on(accuracy)
             self.counts["interior point"] = interior.steps
             yield self.pivot(*self._feasible(*self._guess(interior.point)), most)
+        # Where many rows are equal, pivots may end far away, and the interior point is the answer.
+        yield interior.point.a, self._states(interior.point.a)
 
     # ------------------------------------------------------------ answers
 
