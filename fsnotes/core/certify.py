@@ -88,8 +88,7 @@ def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, tim
     ridge : float, default=0.0
         Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True
-        Measure features in their pooled within-class standard deviation. Without a ridge the
-        answer does not depend on it.
+        Measure features in their pooled within-class standard deviation.
     time_limit : float, optional
         Seconds of the search; the heuristic from which it starts is not interrupted. Where they
         are not enough, the answer is a pair of bounds, ``lower`` and ``size``.

@@ -109,11 +109,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     def _class_moments(self, samples, X=None):
         """The moments of the classes, of the features or of other columns at the same samples."""
-        weights = samples.sample_weight
         return ClassMoments.from_data(
             samples.X if X is None else X,
             self.classes_[samples.class_index],
-            None if (weights == 1).all() else weights,
+            samples.sample_weight,
             classes=self.classes_,
         )
 

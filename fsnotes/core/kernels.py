@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.estimator import BaseClassifier
+from fsnotes.core.samples import first_of_equals
 from fsnotes.core.validation import check_bool, check_count, check_real
 
 __all__ = ["BasisClassifier", "KernelClassifier", "KernelMixin", "check_kernel"]
@@ -88,7 +89,7 @@ class KernelMixin:
 
         ``scale_`` has been set before.
         """
-        points = samples.distinct_points()
+        points = first_of_equals(samples.X)
         self._kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
         self.gamma_ = self._kernel.gamma
         return points

@@ -253,10 +253,10 @@ class MomentPair:
 
     def times(self, index, features, weights):
         """Product of covariance `index` with weights on some features, of shape (n_features,)."""
-        if self._factors[index] is None:
+        factor = self._factors[index]
+        if factor is None:
             product = self._matrices[index][:, features] @ weights
         else:
-            factor = self._factors[index]
             product = (factor[:, features] @ weights) @ factor
         product[features] += self.ridge[features] * weights
         return product
@@ -427,10 +427,7 @@ def _validated(X, y, sample_weight):
         raise ValueError(
             f"X has shape {X.shape} and y {y.shape}; pass a table and one label for each row"
         )
-    # one product finds nearly all tables to be finite, without a pass over their elements
-    with np.errstate(invalid="ignore", over="ignore"):
-        sums = np.ones(len(X)) @ X
-    if not np.isfinite(sums).all() and not np.isfinite(X).all():
+    if not np.isfinite(X).all():
         columns = np.flatnonzero(~np.isfinite(X).all(axis=0))
         raise ValueError(
             f"X has NaN or infinity in {len(columns)} of its columns, {columns[:5].tolist()} "
@@ -441,7 +438,8 @@ def _validated(X, y, sample_weight):
     if sample_weight is None:
         return X, y, np.ones(len(y))
     weights = check_weights(sample_weight, len(y))
-    counted = weights > 0
+    # without weights of zero nothing is copied
+    counted = weights > 0 if (weights == 0).any() else slice(None)
     return X[counted], y[counted], weights[counted]
 
 

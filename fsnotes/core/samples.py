@@ -80,10 +80,6 @@ class Samples:
             row=self.row[order],
         )
 
-    def distinct_points(self):
-        """Places of the samples that differ in some feature, whatever their class, in order."""
-        return first_of_equals(self.X)
-
 
 @dataclass(frozen=True)
 class FeatureScaling:

@@ -3,7 +3,7 @@
 A surrogate is a dataclass with three functions of sizes ``t = |w| >= 0``, all elementwise: `value`,
 `slope` by t, and `slope_of_square` by ``t**2``; and with the property `concave_in`, the variable in
 which it is concave, so that its tangent lies above it. One that is concave in ``|w|`` is also
-concave in ``w**2``, since it never falls.
+concave in ``w**2``, since it never falls. At 0 and at corners slopes are those from the right.
 """
 
 from dataclasses import dataclass
@@ -26,10 +26,7 @@ __all__ = [
 
 
 class Surrogate:
-    """What all surrogates share.
-
-    A subclass has `value`, the function itself, 0 at 0, and `slope`, its derivative by the size,
-    at 0 and at corners from the right.
+    """What all surrogates share; a subclass has `value`, 0 at 0, and `slope`.
 
     Attributes
     ----------
@@ -224,12 +221,6 @@ def check_surrogate(surrogate):
 
     Tested on pairs of sizes up to 10: 0 at 0, never falling, and each tangent above the surrogate
     in the variable of `concave_in`, as only the derivative gives it.
-
-    Examples
-    --------
-    >>> from fsnotes import Exponential
-    >>> from fsnotes.core.surrogates import check_surrogate
-    >>> check_surrogate(Exponential(alpha=2))
     """
     name = type(surrogate).__name__
     parts = ("value", "slope", "slope_of_square", "concave_in", "slope_at_zero")

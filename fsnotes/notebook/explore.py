@@ -170,10 +170,9 @@ class Explorer:
         dpi = self._dpi or (200 if count <= FRAMES_AT_DPI[200] else 150)
         most = max((n for limit, n in FRAMES_AT_DPI.items() if dpi <= limit), default=0)
         if count > most:
-            remedy = " or dpi=150" if count <= FRAMES_AT_DPI[150] else ""
+            limits = " or ".join(f"{n} at {limit} dpi" for limit, n in FRAMES_AT_DPI.items())
             raise ValueError(
-                f"{count} frames at {dpi} dpi; a page takes at most {FRAMES_AT_DPI[200]} frames "
-                f"at 200 dpi or {FRAMES_AT_DPI[150]} at 150 dpi: use a coarser grid{remedy}"
+                f"{count} frames at {dpi} dpi; a page takes at most {limits}: use a coarser grid"
             )
         return dpi
 
@@ -282,9 +281,8 @@ def _grid(name, grid):
     if kinds == {str}:
         is_fine = len(set(values)) == len(values)
     else:
-        is_fine = (
-            kinds <= {int, float} and np.isfinite(values).all() and (np.diff(values) > 0).all()
-        )
+        is_rising = kinds <= {int, float} and (np.diff(values) > 0).all()
+        is_fine = is_rising and np.isfinite(values).all()
     if not is_fine or len(values) < 2:
         raise ValueError(f"{name}={values}; a grid takes {allowed}")
     return values

@@ -178,11 +178,7 @@ class Picture:
 def show(fig, alt):
     """Check a figure, close it, and return it as a picture with an alternative text.
 
-    Parameters
-    ----------
-    fig : matplotlib.figure.Figure
-    alt : str
-        What the figure shows, with the numbers computed by the caller in it.
+    The text says what the figure shows, with the numbers that the caller has computed.
 
     Examples
     --------

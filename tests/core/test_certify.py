@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import definitions
 import numpy as np
 import pytest
-from numpydoc.docscrape import FunctionDoc
 
 from fsnotes import L0MPM, L1MPM, MPM, ClassMoments, load, make_instance, make_wide
 from fsnotes.core import certify
@@ -386,11 +385,3 @@ def test_certificates_are_plain_and_frozen():
     assert str(found) == f"{found.size} features, and no fewer keep the bound"
     with pytest.raises(FrozenInstanceError):
         found.size = 1
-
-
-def test_docstrings_are_complete():
-    doc = FunctionDoc(exact_support)
-    names = ["moments", "retain", "delta", "ridge", "scale", "time_limit"]
-    assert [entry.name for entry in doc["Parameters"]] == names
-    assert doc["Raises"] and doc["References"] and doc["Examples"]
-    assert any("O(" in line for line in doc["Notes"])

@@ -167,14 +167,6 @@ def test_soft_thresholds_descend_to_a_stationary_point(surrogate):
             assert abs(left).max(initial=0) < 1e-7 and abs(x - last).max() < 1e-7
 
 
-def test_a_convex_problem_is_solved_in_one_step():
-    y = np.array([3.0, -0.2, 0.6, -2])
-    x, result, _ = recorded(Denoising(y, L1()), y)
-    assert np.allclose(x, [2.5, 0, 0.1, -1.5], atol=1e-15) and result.status == "converged"
-    assert [step.n_selected for step in result.steps] == [4, 3, 3]
-    assert result.steps[-1].change == 0
-
-
 @pytest.mark.parametrize(
     "surrogate", [Power(0.5, 0.1), Power(1, 0.01), Power(1.5, 0.1), Power(1.5), Log(0.3)], ids=repr
 )
@@ -369,14 +361,6 @@ def test_stages_continue_from_one_to_the_next():
         check_descent(Result("converged", min(objectives), tuple(step for step, _ in own)))
         start = own[-1][1]
     assert result.objective == objectives[-1]
-
-
-def test_a_continuation_reaches_what_one_stage_does_not():
-    y = np.array([1.0])
-    *gentle, harsh = [Denoising(y, Exponential(a), price=0.45) for a in (0.5, 1, 2, 5)]
-    stuck, _ = majorize_minimize(harsh, np.zeros(1))
-    led, _ = stages([*gentle, harsh], np.zeros(1))
-    assert stuck[0] == 0 and led[0] > 0.5 and harsh.value(led) < harsh.value(stuck)
 
 
 def test_options_reach_every_stage():
