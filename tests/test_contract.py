@@ -315,6 +315,7 @@ CONTRACTS = {
             ({"init": "mm", "kernel": "rbf"}, V, "init='mm' looks at weights"),
             ({"init": "weights", "kernel": "rbf"}, V, "init='weights' looks at weights"),
             ({"exact": True, "kernel": "rbf"}, V, "exact=True searches for planes"),
+            ({"exact": True, "n_features": 2}, V, "exact=True is about any number of features"),
         ),
         ends=PRICES_OF_PLANES,
         doubled=PLANES_DOUBLED,

@@ -301,10 +301,6 @@ def test_a_value_whose_status_is_no_success_is_verified(monkeypatch):
     true_run = DualModel.run
     monkeypatch.setattr(DualModel, "run", lambda model: (true_run(model), "Unknown")[1])
     assert np.isclose(PlaneProgram(near, far, fit, hinge).value(costs), known, rtol=1e-9)
-    true_columns = DualModel.columns
-    monkeypatch.setattr(DualModel, "columns", lambda model: 2 * true_columns(model))
-    with pytest.raises(SubproblemError, match="duality gap"):
-        PlaneProgram(near, far, fit, hinge).value(costs)
 
 
 def test_numbers_beyond_the_solvers_are_refused_by_name():
