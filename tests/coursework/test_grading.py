@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from course import LEVEL, TEXT, Course, answers, assignment, put, rows_of, zipped
-from grading import collect, hand_in, release, report, sources
+from grading import collect, hand_in, report, sources
 from grading.__main__ import main
 from grading.grade import Refused, level_to_use, own_numbers, seed_of
 from hostile import HOSTILE
@@ -586,11 +586,3 @@ def test_an_overlay_takes_the_place_of_a_public_assignment(course):
     assert sources.read("chebyshev").title != "Another chebyshev"
     assert "fixture" in sources.names(course.folder) and "fixture" not in sources.names()
     assert "ASSIGNMENT_SEED = 77" in str(sources.read("fixture", course.folder, seed=77).notebook)
-
-
-def test_the_student_version_has_no_solution(fixture):
-    text = release.notebook_text(fixture, "student")
-    for secret in (sources.CANARY, "return 2 * x", "def cases", "Because"):
-        assert secret not in text
-        assert secret in release.notebook_text(fixture, "instructor")
-    assert release.notebook_text(fixture, "student") == text

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-import urllib.request
+import time
 import zlib
 from functools import partial
 from pathlib import Path
@@ -115,10 +115,10 @@ def test_raw_wpbc_has_every_row_and_the_time():
     assert np.bincount(raw.target).tolist() == [151, 47]
 
 
-@pytest.mark.parametrize("name", ["sonar", "wdbc", "madelon"])
-def test_raw_has_no_meaning_elsewhere(name):
-    with pytest.raises(ValueError, match="only 'wpbc' has a rawer form"):
-        load(name, raw=True)
+def test_raw_has_no_meaning_elsewhere():
+    for name in ("sonar", "wdbc", "madelon"):
+        with pytest.raises(ValueError, match="only 'wpbc' has a rawer form"):
+            load(name, raw=True)
 
 
 def test_titanic_has_the_published_margins():
@@ -444,20 +444,12 @@ def arff_of(X, y):
 
 def openml_pages(X, y, **changes):
     arff = arff_of(X, y)
-    about = {
-        "id": "1485",
-        "name": "madelon",
-        "format": "ARFF",
-        "url": "BASE/data/download/1485/stand_in.arff",
-        "md5_checksum": hashlib.md5(arff).hexdigest(),
-        "default_target_attribute": "Class",
-        "row_id_attribute": "id",
-    }
-    about = {key: value for key, value in (about | changes).items() if value is not None}
-    return {
-        "/api/v1/json/data/1485": json.dumps({"data_set_description": about}).encode(),
-        "/data/download/1485/stand_in.arff": arff,
-    }
+    about = {"id": "1485", "name": "madelon", "format": "ARFF", "url": "BASE/stand_in.arff"}
+    about |= {"default_target_attribute": "Class", "row_id_attribute": "id"}
+    about |= {"md5_checksum": hashlib.md5(arff).hexdigest()} | changes
+    about = {key: value for key, value in about.items() if value is not None}
+    page = json.dumps({"data_set_description": about}).encode()
+    return {"/api/v1/json/data/1485": page, "/stand_in.arff": arff}
 
 
 def npz_of(X, y=None):
@@ -577,8 +569,8 @@ def test_full_disk_keeps_the_good_copy(stand_in, tmp_path, monkeypatch):
         Path(path).write_bytes(content[:99])
         raise OSError(28, "No space left on device")
 
-    for name in ("savez", "savez_compressed"):
-        monkeypatch.setattr(np, name, half_a_file)
+    monkeypatch.setattr(np, "savez", half_a_file)
+    monkeypatch.setattr(np, "savez_compressed", half_a_file)
     said = "No space left.*FSNOTES_CACHE"
     check_refused(tmp_path, OSError, said, {"/x.npz": content}, "/x.npz")
 
@@ -611,19 +603,13 @@ def test_without_network_the_error_says_what_to_put_where(stand_in, tmp_path):
     assert not list((tmp_path / "cache").rglob("*"))
 
 
-def test_server_that_never_answers_times_out(stand_in, tmp_path, monkeypatch):
-    limits, urlopen = [], urllib.request.urlopen
-
-    def recording(*args, timeout, **kwargs):
-        limits.append(timeout)
-        return urlopen(*args, timeout=timeout, **kwargs)
-
-    monkeypatch.setattr(urllib.request, "urlopen", recording)
+def test_server_that_never_answers_times_out(stand_in, tmp_path):
+    begun = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/x.npz"
         with pytest.raises(ConnectionError, match="timed out"):
             download("colon", address, timeout=0.1)
-    assert limits == [0.1]
+    assert time.monotonic() - begun < 30  # the default is a minute
     assert not list((tmp_path / "cache").rglob("*"))
 
 

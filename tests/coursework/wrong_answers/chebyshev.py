@@ -63,18 +63,6 @@ def worst_case(w, b, mean, cov):
         CONES,
         {("two_cones", PLANES): LESS, ("two_cones", "no plane"): NO_PLANE},
     ),
-    "no cone, and an offset by the spreads": (
-        """
-def two_cones(mean1, cov1, mean2, cov2, alpha, norm):
-    w = cp.Variable(len(mean1))
-    length = [w @ (mean1 - mean2) == 1]
-    cp.Problem(cp.Minimize(cp.norm(w, norm)), length).solve(solver=cp.CLARABEL)
-    w = w.value
-    spreads = [np.sqrt(w @ cov @ w) for cov in (cov1, cov2)]
-    return w, w @ mean1 - spreads[0] / sum(spreads)
-""",
-        {("two_cones", PLANES): LESS, ("two_cones", "no plane"): NO_PLANE},
-    ),
     "kappa in place of alpha, and always the same norm": (
         CONES.replace("alpha *", "np.sqrt(alpha / (1 - alpha)) *").replace(", norm))", ", 1))")
         + """
