@@ -75,17 +75,8 @@ class WeightProgram:
     upper bounds, too: each solution starts from the last. A pivot takes O(m k) for m multipliers
     and the k weights that have joined.
 
-    A subclass has a method ``objective(weights, costs)``, with the best offset.
-
-    Parameters
-    ----------
-    XT : ndarray of shape (n_weights, n_multipliers)
-    signs, upper, lower, gains : ndarray of shape (n_multipliers,)
-        Signs are 1 or -1.
-    unit_size : bool
-        Whether constraints are divided by their sizes; otherwise HiGHS looks for units itself.
-    counts : Counter, optional
-        Of linear programs and pivots, for several programs together.
+    A subclass has a method ``objective(weights, costs)``, with the best offset. Several programs
+    may share `counts`.
     """
 
     def __init__(self, XT, signs, upper, lower, gains, unit_size=False, counts=None):
@@ -95,6 +86,7 @@ class WeightProgram:
         self.lower = lower
         self.gains = gains
         self.unit_size = unit_size
+        # Where HiGHS gets constraints of size 1, it need not look for better units itself.
         self.sizes = abs(XT).max(axis=1, initial=0) if unit_size else np.ones(len(XT))
         self.sizes[self.sizes == 0] = 1
         self.unit = min(1.0, upper.max())  # of the multipliers, which HiGHS gets near 1
@@ -119,6 +111,7 @@ class WeightProgram:
         self.set_costs(costs)
         pivots = self.model.pivots
         if not len(self.joined):
+            # Constraints that multipliers at their upper bounds pull at are likely to matter.
             pulls = self.pulls(self.gains * self.upper)
             self._join(np.flatnonzero(pulls > 0), costs, pulls)
         while True:

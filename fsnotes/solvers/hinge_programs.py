@@ -66,6 +66,7 @@ class HingeProgram(WeightProgram):
         self.C = C
         self.set_upper(C * self.data.sample_weight)
         self.run(costs)
+        # A multiplier pulls along its row, so weights have the signs that those of planes have not.
         weights, objective = self.drop_negligible(-self.weights(costs), costs, rest)
         # Where no weight is optimal, the upper bounds may be the better multipliers.
         attempts = self.multipliers(), self.upper

@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
 from fsnotes.core.tolerances import SHORT, VERIFIED_GAP
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.highs import WeightProgram
-from fsnotes.solvers.hinge import LARGEST_C, best_offset, require_verified
+from fsnotes.solvers.hinge import best_offset, require_verified
 from fsnotes.solvers.margin import SoftMargin
 
 __all__ = ["Plane", "PlaneProgram", "flat_plane", "l2_plane"]
@@ -51,10 +51,8 @@ def flat_plane(n_weights, fit, hinge):
 def verified(plane, fit, hinge):
     """Return the plane if its duality gap is small, or raise an error that says what to pass."""
     largest = max(fit.max(), hinge.max())
-    remedy = "a smaller c_fit and c_hinge, or scale=True if it is False"
-    if largest > LARGEST_C:
-        remedy = "a smaller c_fit, c_hinge or sample_weight"
     what = f"the problem of a plane, where samples have penalties up to {largest:.3g},"
+    remedy = "a smaller c_fit, c_hinge or sample_weight, or scale=True if it is False"
     require_verified(plane.duality_gap, VERIFIED_GAP, what, remedy)
     return plane
 
@@ -67,14 +65,7 @@ class PlaneProgram(WeightProgram):
     ``0 <= beta <= hinge``. A cost is infinite where a weight has to be zero: it frees a constraint
     and leaves the others as they are, so that each solution starts from the last.
 
-    Parameters
-    ----------
-    near, far : ndarray of shape (m1, n) and (m2, n)
-        F and H.
-    fit, hinge : ndarray of shape (m1,) and (m2,)
-        Penalties of distances and of losses.
-    counts : Counter, optional
-        Of linear programs and pivots, for several programs together.
+    F and H are `near` and `far`, one sample a row. Several programs may share `counts`.
     """
 
     def __init__(self, near, far, fit, hinge, counts=None):
@@ -109,6 +100,7 @@ class PlaneProgram(WeightProgram):
         self.run(costs)
         weights, value = self.drop_negligible(self.weights(costs), costs)
         multipliers = self.multipliers()
+        # No value is below 0, whatever rounding leaves of the bound.
         bound = max(0.0, self.feasible(multipliers, costs)[1])
         plane = Plane(weights, self.least_loss(weights)[1], value, bound, multipliers)
         return verified(plane, self.fit, self.hinge)

@@ -44,8 +44,8 @@ class FTSVM(TwinClassifier):
     sigma : float, default=0.01
         Penalty of a feature, as a part of the objective without features; 0 or more.
     sigma_absolute : bool, default=False
-        Take `sigma` as it is, as published. The losses are sums over samples, so that the same
-        number of features then costs less beside more samples.
+        Take `sigma` as it is, as published. As the losses are sums over samples, the same number
+        of features then costs less beside more samples.
     balance : float, default=0.5
         The published lambda, above 0 and below 1: the weight of the plane of ``classes_[1]``.
     init : {"all", "score", "weights", "mm"}, default="all"
@@ -101,11 +101,6 @@ class FTSVM(TwinClassifier):
         As in `TwinSVM`, which says what a kernel has instead of ``coef_``.
     result_ : Result
         ``result_.steps`` is the history of the objective, which never rises within a stage.
-
-    Raises
-    ------
-    SubproblemError
-        If a plane cannot be verified.
 
     Notes
     -----
@@ -233,10 +228,9 @@ class FTSVM(TwinClassifier):
         if self.init == "all" or not objective.n:
             return everything
         state = objective.solve(everything)
-        if self.init == "score":
-            return at_least_mean(objective.scores(state))
-        if self.init == "weights":
-            return at_least_mean(objective.sizes(state))
+        if self.init in ("score", "weights"):
+            part = objective.scores(state) if self.init == "score" else objective.sizes(state)
+            return part >= (1 - EQUAL) * part.mean()  # up to rounding
         weights = state.weights.ravel()
         sizes = objective.joint_sizes(weights)
         if not sizes.any():
@@ -268,18 +262,13 @@ class FTSVM(TwinClassifier):
         found = int(np.count_nonzero(state.mask))
         if found < self.n_features:
             why = f"only {found} vary" if found == varying else "no other gets a weight"
-            warn(
-                f"n_features={self.n_features}, but {why}; {found} are returned",
-                SelectionWarning,
-            )
+            warn(f"n_features={self.n_features}, but {why}; {found} are returned", SelectionWarning)
         return state
 
     def _summary_lines(self):
         proven = "" if np.isinf(self.bound_) else f", proven to be at least {self.bound_:.6g}"
-        return [
-            f"objective (21), before a refit: {self.objective_:.6g}, of which a feature costs "
-            f"{self.sigma_:.4g}{proven}"
-        ]
+        cost = f"of which a feature costs {self.sigma_:.4g}{proven}"
+        return [f"objective (21), before a refit: {self.objective_:.6g}, {cost}"]
 
 
 def rank_features(
@@ -296,6 +285,9 @@ def rank_features(
     scale=True,
 ):
     """Rank features by what they do for the planes of one twin machine: RTSVM.
+
+    The cost is that of the machine, and then O(m) a feature for m samples, or O(m s) with a kernel,
+    for s points of which the surfaces are made.
 
     Parameters
     ----------
@@ -319,11 +311,6 @@ def rank_features(
         ``scores``, minus infinity for features that do not vary, and ``order``, of all features.
         With the scores first it suits `SelectKBest` of scikit-learn.
 
-    Notes
-    -----
-    The cost is one twin machine, and then O(m) a feature for m samples, or O(m s) with a kernel,
-    for s points of which the surfaces are made.
-
     Examples
     --------
     >>> from fsnotes import load, rank_features
@@ -334,9 +321,7 @@ def rank_features(
     check_one_of("by", by, RANKINGS)
     check_balance(balance)
     if by == "weights" and kernel is not None:
-        raise ValueError(
-            f'by="weights" needs weights, which kernel={kernel!r} has not; pass "drop"'
-        )
+        raise ValueError(f'by="weights" needs weights, which {kernel=} has not; pass "drop"')
     machine = L1TwinSVM(c_fit=c_fit, c_hinge=c_hinge, kernel=kernel, gamma=gamma, scale=scale)
     machine._check_parameters()
     data = machine._twin_data(machine._check_data(X, y, None))
@@ -366,11 +351,6 @@ def rank_features(
             SelectionWarning,
         )
     return Ranking(scores, np.argsort(-scores, kind="stable"))
-
-
-def at_least_mean(values):
-    """Return which values are no less than their mean, up to rounding."""
-    return values >= (1 - EQUAL) * values.mean()
 
 
 def check_balance(value):

@@ -259,10 +259,7 @@ def check_penalties(name, value):
     if len(penalties) != 2:
         raise ValueError(f"{name}={value!r}; pass a number, or two in the order of classes_")
     for penalty in penalties:
-        try:
-            check_real(name, penalty, 0, open_at=0, most=LARGEST_C)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}={value!r} holds {str(error)}") from None
+        check_real(f"{name}={value!r} holds {name}", penalty, 0, open_at=0, most=LARGEST_C)
 
 
 def result_of_planes(planes, **more):
@@ -375,8 +372,8 @@ class L1TwinSVM(TwinClassifier):
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``.
     refit : bool, default=True
-        Return the planes of `TwinSVM` on the features selected, with the same penalties; otherwise
-        those of the linear programs. With a kernel, which selects no feature, these are returned.
+        Return the planes of `TwinSVM` on the features selected, with the same penalties; otherwise,
+        and with a kernel, which selects no feature, those of the linear programs.
     scale : bool, default=True
         Weigh features in units of their pooled within-class standard deviation. Without it,
         columns of large numbers are selected first.
@@ -391,11 +388,6 @@ class L1TwinSVM(TwinClassifier):
         With a kernel, all features that vary.
     intercept_, norms_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         As in `TwinSVM`, which says what a kernel has instead of ``coef_``.
-
-    Raises
-    ------
-    SubproblemError
-        If a plane cannot be verified.
 
     Notes
     -----

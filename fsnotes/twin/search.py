@@ -22,17 +22,13 @@ class Move(NamedTuple):
 
 
 class Search:
-    """A search through sets of features, and the history of their objective.
-
-    A switch has to gain more than `tol`; `max_iter` is the largest number of rounds through the
-    features.
-    """
+    """A search through sets of features, and the history of their objective."""
 
     def __init__(self, objective, features, tol, max_iter, progress):
         self.objective = objective
         self.features = features  # their places among the columns of the data, for the history
-        self.tol = tol
-        self.max_iter = max_iter
+        self.tol = tol  # a switch has to gain more
+        self.max_iter = max_iter  # rounds through the features, at most
         self.progress = progress
         self.moves = []
         self.steps = []
@@ -64,13 +60,9 @@ class Search:
 
     def result(self, state):
         """Return the history and how the search ended, in this set."""
-        return Result(
-            self.status,
-            state.value,
-            tuple(self.steps),
-            duality_gap=self.objective.duality_gap(state),
-            counts=dict(self.objective.counts),
-        )
+        gap = self.objective.duality_gap(state)
+        counts = dict(self.objective.counts)
+        return Result(self.status, state.value, tuple(self.steps), gap, counts=counts)
 
     # ------------------------------------------------------------ the published search
 
@@ -143,20 +135,14 @@ class Search:
 
 
 def branch_and_bound(objective, best, gap, time_limit):
-    """Find the set of least objective by branch and bound.
+    """Return the set of least objective, and a bound that no set is below.
 
     A branch holds the sets that have all features that are kept and none but these and those that
     are free. No value of a plane rises when a feature is added, so that each of these sets costs
     at least sigma for each feature kept, and the planes on all that are kept or free. The branch of
     the least bound is divided at the largest of its free features, until no bound is below the best
-    objective by more than a part `gap` of it, or the seconds are over.
-
-    Returns
-    -------
-    best : FeatureSet
-        It is the one passed unless another is better.
-    bound : float
-        No set has a smaller objective.
+    objective by more than a part `gap` of it, or the seconds are over. The set passed is returned
+    unless another is better.
     """
     end = time.perf_counter() + time_limit
     number = itertools.count()  # decides between branches of equal bounds
