@@ -625,19 +625,6 @@ def test_packaged_sets_need_no_download():
         download("wdbc")
 
 
-@pytest.mark.parametrize("name", datasets.OPENML_IDS)
-def test_real_files(name, monkeypatch, tmp_path):
-    monkeypatch.setenv("FSNOTES_CACHE", str(tmp_path))
-    if datasets._present_file(name) is None:
-        pytest.skip(f"FSNOTES_DATA has no {name}.npz")
-    bunch = load(name)
-    n_samples, n_features, n_classes, _ = available()[name]
-    assert bunch.data.shape == (n_samples, n_features) and len(bunch.target_names) == n_classes
-    assert np.bincount(bunch.target).tolist() == datasets._registry()[name]["counts"]
-    with np.load(bunch.filename, allow_pickle=False) as arrays:
-        assert np.array_equal(bunch.data, arrays["X"])
-
-
 @pytest.mark.parametrize("name", datasets.SUPPLIED)
 def test_sets_of_the_user_are_verified_by_their_shape(name, monkeypatch, tmp_path):
     monkeypatch.setenv("FSNOTES_DATA", str(tmp_path))
