@@ -219,7 +219,7 @@ def test_algorithm1_by_bisections_of_ones_own(seed, criterion):
 
 
 def test_algorithm1_counts_weights_above_a_thousandth(monkeypatch):
-    found = np.array([1.0, 1e-4, 2e-3]), 0.0, 1.0
+    found = np.array([1.0, 5e-4, 2e-3]), 0.0, 1.0
     monkeypatch.setattr(literal.xu2007, "fsmempm", lambda *given: found)
     _, bounds, value = literal.algorithm1(0, 0, 0, 0, 0.5, 2, steps=1, epsilon=0.6)
     assert (bounds, value) == ((0, 0.5), 0.25 / 2)
