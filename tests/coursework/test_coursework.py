@@ -30,6 +30,12 @@ LEVEL = collect.best_level()
 LARGEST_TOLERANCE = 1e-2
 
 
+@pytest.fixture(params=NAMES)
+def name(request):
+    """Of each assignment."""
+    return request.param
+
+
 @functools.cache
 def read(name):
     return sources.read(name)
@@ -113,7 +119,6 @@ def marked(name, label):
 # ---------------------------------------------------------------- marks
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_the_reference_gets_full_marks(name):
     found = collected(name, "reference")
     assert not found["errors"] and not found["flags"] and not found["ended"]
@@ -121,7 +126,6 @@ def test_the_reference_gets_full_marks(name):
     assert marked(name, "reference").total == sum(q.worth for q in read(name).questions.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_the_unchanged_notebook_gets_nothing_and_ends(name):
     found = collected(name, "unchanged")
     assert not found["ended"] and not found["flags"]
@@ -139,7 +143,6 @@ def test_a_wrong_answer_gets_its_marks_and_hints(name, label):
     assert given.total == sum(worth.values()) - sum(worth[place] for place in hints)
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_marks_do_not_depend_on_the_seed(name):
     """The reference and the oracle agree on cases of other seeds."""
     questions = read(name).questions.values()
@@ -149,7 +152,6 @@ def test_marks_do_not_depend_on_the_seed(name):
     assert lost(given) == {}
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_answers_in_words_are_found_without_grade_ids(name):
     found = nbformat.reads(release.notebook_text(read(name), "student"), as_version=4)
     wanted = {}
@@ -193,7 +195,6 @@ def misplaced(name, question, cases, truths):
                 yield cases[place][0], near, hints.get(part)
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_an_answer_beside_a_border_is_on_its_side(name):
     for question in read(name).questions.values():
         cases, true = drawn(name)[question.name], truths(name)[question.name]
@@ -309,7 +310,6 @@ def differs(name, question, anew):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_constant_in_a_grader_is_noticed(name):
     """All of them, but for those that are catalogued, with the reason why no mark depends on it."""
     found = list(mutants(name))
@@ -323,7 +323,6 @@ def test_a_wrong_constant_in_a_grader_is_noticed(name):
 # ---------------------------------------------------------------- what is handed out
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_marks_add_up_and_words_are_two_fifths(name):
     assignment = read(name)
     words = sum(manual.points for manual in assignment.manual)
@@ -336,7 +335,6 @@ def test_marks_add_up_and_words_are_two_fifths(name):
     assert sum(minutes) == assignment.notebook.metadata["coursework"]["minutes"]
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_every_solution_and_hidden_mark_has_the_canary(name):
     text = "\n\n".join(cell.source for cell in read(name).notebook.cells)
     secret = re.findall(r"### BEGIN (?:SOLUTION|HIDDEN TESTS)\n(.*?)### END", text, re.S)
@@ -344,7 +342,6 @@ def test_every_solution_and_hidden_mark_has_the_canary(name):
     assert all(sources.CANARY in part for part in secret)
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_own_numbers_are_plain_and_belong_to_the_student(name):
     first, again, other = (read(name).own_numbers(who) for who in ("ab123", " AB123", "cd"))
     assert first == again != other
@@ -441,7 +438,6 @@ for student, folder in (("right", "source"), ("idle", "release")):
 """
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_nbgrader_generates_and_grades(name, tmp_path, monkeypatch):
     # it calls a program of the environment by name
     beside = os.path.dirname(sys.executable)
