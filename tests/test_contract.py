@@ -644,6 +644,16 @@ def test_numbers_of_numpy_are_numbers(model, small):
     assert_same_bits(fitted(model, X, y), fitted(same, X, y))
 
 
+def assert_not_fitted(machine):
+    rows = dict.fromkeys(
+        ["predict", "decision_function", "predict_proba", "transform", "plane_values"], [GOOD]
+    )
+    for method, arguments in (rows | {"get_support": [], "summary": []}).items():
+        if hasattr(machine, method):
+            with pytest.raises(NotFittedError):
+                getattr(machine, method)(*arguments)
+
+
 @each
 @pytest.mark.parametrize(("arguments", "error", "message"), BAD_DATA)
 def test_bad_data_is_refused_in_words(model, arguments, error, message):
@@ -652,11 +662,7 @@ def test_bad_data_is_refused_in_words(model, arguments, error, message):
     machine = fitted(model, GOOD, LABELS)
     with pytest.raises(error, match=message):
         machine.fit(*arguments)
-    # nothing is left of the fit before
-    for method in ("predict", "decision_function", "predict_proba", "transform", "plane_values"):
-        if hasattr(machine, method):
-            with pytest.raises(NotFittedError):
-                getattr(machine, method)(GOOD)
+    assert_not_fitted(machine)  # nothing is left of the fit before
 
 
 @where(USUAL, knows_moments)
@@ -674,15 +680,7 @@ def test_moments_that_say_nothing_are_refused_in_words(model):
 
 @each_setting
 def test_before_a_fit_there_is_nothing(model):
-    fresh = clone(model)
-    for method in ("predict", "decision_function", "predict_proba", "transform", "plane_values"):
-        if hasattr(fresh, method):
-            with pytest.raises(NotFittedError):
-                getattr(fresh, method)(GOOD)
-    for method in ("get_support", "summary"):
-        if hasattr(fresh, method):
-            with pytest.raises(NotFittedError):
-                getattr(fresh, method)()
+    assert_not_fitted(clone(model))
 
 
 @each
@@ -1224,15 +1222,10 @@ def test_docstrings_are_complete(model):
         assert entry.type and entry.desc
         default = type(model)().get_params()[entry.name]
         stated = entry.type.split("default=")
-        assert (
-            "optional" in entry.type
-            if default is None
-            else stated[1]
-            in (
-                repr(default),
-                f'"{default}"',
-            )
-        )
+        if default is None:
+            assert "optional" in entry.type
+        else:
+            assert stated[1] in (repr(default), f'"{default}"')
     X, y = draw(2, 30, 6)
     machine = fitted(model, pd.DataFrame(X, columns=list("abcdef")), y)
     public = {name for name in vars(machine) if name.endswith("_") and not name.startswith("_")}
@@ -1277,14 +1270,6 @@ def test_pipelines_searches_and_frames(model):
     assert scores.shape == (3,) and (scores > 0.8).all()
     words = np.where(y == 1, "benign", "malignant")
     assert set(pipeline.fit(frame, words).predict(frame)) == {"benign", "malignant"}
-
-
-@each_selector
-def test_transform_takes_the_support(model):
-    X, y = load("wdbc", return_X_y=True)
-    machine = clone(model).fit(X, y)
-    assert np.array_equal(machine.transform(X), X[:, machine.support_])
-    assert np.array_equal(machine.fit_transform(X, y), X[:, machine.support_])
 
 
 def test_the_bound_can_be_searched():
