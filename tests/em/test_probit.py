@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.svm import LinearSVC
 
 from fsnotes import load, make_instance, make_wide
 from fsnotes.em import posterior
@@ -257,8 +256,8 @@ def assert_optimal(machine, X, y, tol=1e-5):
 
 def test_laplace_meets_the_conditions_of_the_optimum():
     sizes = []
-    for seed in range(100):
-        X, y = make_instance(seed)
+    for seed in range(110):  # of the last the classes are separated
+        X, y = make_instance(seed) if seed < 100 else separable(seed)
         alphas = PRICES[seed % 5] * np.array([1, 10])
         for alpha, scale in itertools.product(alphas, (True, False)):
             machine = quiet(ProbitEM(prior="laplace", alpha=alpha, scale=scale), X, y)
@@ -306,8 +305,10 @@ def test_what_jeffreys_leaves_is_a_local_optimum(solver):
     kept = 0
     for seed in range(60 if solver == "newton" else 12):
         X, y = make_instance(seed) if seed % 3 else separable(seed)
-        machine = quiet(ProbitEM(solver=solver, tol=1e-8, max_iter=10000), X, y)
-        assert machine.result_.status == "converged"
+        # units matter to the start alone: the conditions are the same
+        model = ProbitEM(solver=solver, tol=1e-8, max_iter=10000, scale=seed % 2 == 0)
+        machine = quiet(model, X, y)
+        assert machine.result_.status == "converged" and abs(in_units(machine)).max() < 20
         live = machine.support_
         w, (by_weight, by_offset) = in_units(machine), slopes(machine, X, y)
         assert np.allclose(w[live] * by_weight[live], 1, atol=1e-4)
@@ -324,32 +325,6 @@ def test_what_jeffreys_leaves_is_a_local_optimum(solver):
         assert np.isclose((margins * ratios).sum(), live.sum(), rtol=1e-4, atol=1e-3)
         kept += live.sum()
     assert kept > 20
-
-
-@pytest.mark.parametrize("solver", ["newton", "em"])
-@pytest.mark.parametrize("prior", ["jeffreys", "laplace"])
-def test_weights_are_finite_where_classes_are_separated(prior, solver):
-    for seed in range(5):
-        X, y = separable(seed)
-        assert LinearSVC(C=1e5, max_iter=10**6).fit(X, y).score(X, y) == 1
-        for refit in (True, False):
-            model = ProbitEM(prior=prior, alpha=0.5, solver=solver, refit=refit, max_iter=20000)
-            machine = quiet(model, X, y)
-            assert machine.result_.status == "converged"
-            assert 1 <= machine.n_selected_ and 0.1 < abs(in_units(machine)).max() < 20
-            assert machine.score(X, y) >= 0.9
-
-
-def test_jeffreys_depends_on_units_through_the_start_alone():
-    """Machines found in other units may differ, but meet the same conditions."""
-    X, y = load("wdbc", return_X_y=True)
-    supports = set()
-    for scale in (True, False):
-        machine = ProbitEM(scale=scale, tol=1e-9, max_iter=5000).fit(X, y)
-        by_weight = slopes(machine, X, y)[0]
-        assert np.allclose((in_units(machine) * by_weight)[machine.support_], 1, atol=1e-4)
-        supports.add(tuple(np.flatnonzero(machine.support_)))
-    assert len(supports) == 2
 
 
 @pytest.mark.parametrize("solver", ["newton", "em"])

@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from fsnotes import L1SVM, ZeroNormSVM, load, make_instance, make_wide
-from fsnotes.core import reweighting
-from fsnotes.em import zero_norm as em
+from fsnotes.core.reweighting import DESCENT, Run, SoftMargins, descending
+from fsnotes.em.zero_norm import ZeroNorm
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.literal import zero_norm_svm
 from fsnotes.solvers import highs
@@ -40,12 +40,6 @@ PRICES = [0.1, 0.5, 2, 10, 50]
 # ---------------------------------------------------------------- what the steps descend
 
 
-def started(Z, signs, p=0.0):
-    """A run of the steps that has not begun."""
-    data = HingeData(Z, signs, np.ones(len(signs)))
-    return reweighting.Run(data, reweighting.SoftMargins(data), partial(em.ZeroNorm, p=p))
-
-
 @pytest.mark.parametrize("start", ["large_C", "identity"])
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0, 1.7])
 def test_the_objective_never_rises_within_a_stage(p, start):
@@ -56,11 +50,12 @@ def test_the_objective_never_rises_within_a_stage(p, start):
         X, y = make_instance(seed)
         Z, signs = scaled(X, y)
         C = PRICES[seed % 5]
-        run = started(Z, signs, p)
-        run.descend(run.begin(reweighting.descending(C) if in_stages else [C]), 1e-6, 5000)
+        solver = SoftMargins(HingeData(Z, signs, np.ones(len(signs))))
+        run = Run(solver.data, solver, partial(ZeroNorm, p=p))
+        run.descend(run.begin(descending(C) if in_stages else [C]), 1e-6, 5000)
         points = [w for _, w in run.visited]
         assert run.result.status == "converged"
-        assert run.result.steps[-1].stage == (len(reweighting.DESCENT) - 1 if in_stages else 0)
+        assert run.result.steps[-1].stage == (len(DESCENT) - 1 if in_stages else 0)
         assert np.isclose(run.floor, 1e-6 * abs(points[0]).max())
         own = [descended(Z, signs, w, at, p, run.floor) for at, w in run.visited]
         falls += assert_run_descends(run, own, 1e-9)
@@ -81,7 +76,7 @@ def test_the_squares_lie_above_the_penalty_and_touch(p, size, other):
     def penalty(t):
         return 2 * np.log(t) if p == 0 else 2 / p * t**p
 
-    column = em.ZeroNorm(None, None, 1.0, 0.0, p=p).tangent(np.array([size]))[0]
+    column = ZeroNorm(None, None, 1.0, 0.0, p=p).tangent(np.array([size]))[0]
     above = penalty(size) + (other**2 - size**2) / column**2
     assert above >= penalty(other) - 1e-9 * (1 + abs(above) + abs(penalty(size)))
     slope = (penalty(size * (1 + 1e-6)) - penalty(size * (1 - 1e-6))) / (2e-6 * size)
@@ -121,23 +116,19 @@ def test_what_is_left_meets_the_conditions_of_a_fixed_point(start, p):
     assert kept > 20
 
 
-def assert_same_value(machine, Z, signs, w, value):
-    """To 1e-6, once the floors are the same: each solver's own depends on its first machine."""
-    first = SoftMargin(Z, signs, np.ones(len(signs))).solve(np.ones(Z.shape[1]), machine.C)
-    floor = 1e-6 * abs(first.weights).max()
-    close = dict(rtol=1e-6, atol=1e-6)
-    own = descended(Z, signs, w, machine.C, 0, floor)
-    assert np.isclose(machine.result_.objective, own, **close)
-    assert np.isclose(value, own, rtol=1e-4, atol=1e-3)
-
-
 def assert_literal(X, y, C, scale=True):
-    """Without a refit it is the literal statement; return the machine, and weights of that."""
+    """Without a refit it is the literal statement; return the machine, and weights of that.
+
+    Values are those to 1e-6 once the floors are: each solver's own depends on its first machine.
+    """
     machine = quiet(ZeroNormSVM(C=C, start="identity", refit=False, scale=scale), X, y)
     Z, signs = scaled(X, y) if scale else (X - X.mean(axis=0), 2.0 * y - 1)
     w, _, value, _ = zero_norm_svm(Z, signs, C)
     assert np.array_equal(w != 0, machine.support_[X.std(axis=0) > 0])
-    assert_same_value(machine, Z, signs, w, value)
+    first = SoftMargin(Z, signs, np.ones(len(signs))).solve(np.ones(Z.shape[1]), C)
+    own = descended(Z, signs, w, C, 0, 1e-6 * abs(first.weights).max())
+    assert np.isclose(machine.result_.objective, own, rtol=1e-6, atol=1e-6)
+    assert np.isclose(value, own, rtol=1e-4, atol=1e-3)
     return machine, w
 
 
@@ -326,7 +317,7 @@ def test_the_price_is_lowered_until_few_enough_are_left():
     for refit in (True, False):
         machine = ZeroNormSVM(C=10, n_features=2, refit=refit).fit(X, y)
         last = machine.result_.steps[-1]
-        assert last.stage >= len(reweighting.DESCENT) and 2 <= last.n_selected <= 5
+        assert last.stage >= len(DESCENT) and 2 <= last.n_selected <= 5
     assert ZeroNormSVM(C=10, n_features=2).fit(X, y).score(X, y) > 0.7
 
 
@@ -529,7 +520,7 @@ def test_a_large_price_that_is_not_solved_is_passed_over(monkeypatch):
     monkeypatch.setattr(SoftMargin, "solve", solve)
     machine = ZeroNormSVM(refit=False).fit(X, y)
     assert machine.result_.status == "converged"
-    assert machine.result_.steps[-1].stage == sum(C <= 100 for C in reweighting.DESCENT) - 1
+    assert machine.result_.steps[-1].stage == sum(C <= 100 for C in DESCENT) - 1
 
 
 def test_steps_start_from_the_last():
