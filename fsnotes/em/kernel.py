@@ -384,10 +384,8 @@ class TwoNormMargins(SoftMargins):
         # With I + C0 (sizes K sizes) = L L', both squares are one, of v = L' u.
         live = np.flatnonzero(sizes)
         part = self.root[:, live] * sizes[live]
-        matrix = self.C0 * (part.T @ part)
-        matrix[np.diag_indices_from(matrix)] += 1
         try:
-            lower = cholesky(matrix, lower=True)
+            lower = cholesky(np.eye(len(live)) + self.C0 * (part.T @ part), lower=True)
         except LinAlgError as error:
             raise SubproblemError(
                 f"C0={self.C0:g} times the two-norm of the kernel is so large that the penalty "

@@ -321,8 +321,7 @@ class Lasso(Reweighted):
         curves = data.sample_weight * curvature(margins, ratios)
         matrix = (A * curves[:, None]).T @ A
         # With more weights than rows, or with columns that depend on each other, it is singular.
-        matrix[np.diag_indices_from(matrix)] *= 1 + SHIFT
-        matrix[np.diag_indices_from(matrix)] += SMALLEST_CURVE
+        matrix += np.diag(SHIFT * matrix.diagonal() + SMALLEST_CURVE)
         data.counts["linear system"] += 1
         part = positive_solve(matrix, slopes)
         return data.point(live, part[:-1], data.one * part[-1]), float(slopes @ part)
