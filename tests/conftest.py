@@ -162,7 +162,7 @@ def descended(Z, signs, w, C, p, floor):
     return C * least_loss(Z, signs, w) + 2 / p * (abs(w) ** p).sum()
 
 
-def assert_run_descends(run, values, close):
+def falls_of(run, values, close):
     """Steps record these values of the points, and never rise; return how often they fall."""
     recorded = np.array([step.objective for step in run.result.steps])
     for value in values:

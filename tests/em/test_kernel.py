@@ -8,7 +8,7 @@ import cvxpy as cp
 import numpy as np
 import optimality
 import pytest
-from conftest import GOOD, LABELS, Losses, assert_run_descends, descended, least_loss, objective_of
+from conftest import GOOD, LABELS, Losses, descended, falls_of, least_loss, objective_of, quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -18,23 +18,15 @@ from fsnotes import SparseKernelSVM, ZeroNormSVM, load, make_instance, make_twon
 from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.em.kernel import TwoNormMargins, TwoNorms, root_of
 from fsnotes.em.zero_norm import ZeroNorm
-from fsnotes.errors import SelectionWarning, SubproblemError
+from fsnotes.errors import SubproblemError
 from fsnotes.literal import sparse_kernel_step
 from fsnotes.solvers.hinge import HingeData
 from fsnotes.solvers.margin import SoftMargin
 
 PRICES = [0.3, 1, 3, 10, 50]
+# powers near 1 and above take thousands of steps
+pytestmark = pytest.mark.filterwarnings("ignore:not converged in")
 each_two_norm = pytest.mark.parametrize("C0", [0.0, 0.02, 1.0])
-
-
-def quiet(machine, X, y, **more):
-    """Fit where warnings of constant columns, of none and of all points are known."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SelectionWarning)
-        # powers near 1 and above take thousands of steps
-        if machine.p >= 0.4:
-            warnings.simplefilter("ignore", ConvergenceWarning)
-        return machine.fit(X, y, **more)
 
 
 def said_by(call):
@@ -129,11 +121,8 @@ def test_the_objective_never_rises_within_a_stage(p, C0):
         assert run.result.status in ("converged", "max_iter" if p else "converged")
         assert run.result.steps[-1].stage == (7 if in_stages else 0)
         assert np.isclose(run.floor, 1e-6 * abs(points[0]).max())
-        falls += assert_run_descends(
-            run,
-            [descended(K, signs, w, at, p, run.floor) + C0 * w @ K @ w for at, w in run.visited],
-            1e-8,
-        )
+        own = [descended(K, signs, w, at, p, run.floor) + C0 * w @ K @ w for at, w in run.visited]
+        falls += falls_of(run, own, 1e-8)
         start = ["large_C", "identity"][seed % 2]
         machine = SparseKernelSVM(C=C, C0=C0, p=p, start=start, refit=False, max_iter=150)
         quiet(machine, X, y)

@@ -11,9 +11,9 @@ import optimality
 import pytest
 from conftest import (
     Losses,
-    assert_run_descends,
     descended,
     exact,
+    falls_of,
     in_units,
     least_loss,
     objective_of,
@@ -58,7 +58,7 @@ def test_the_objective_never_rises_within_a_stage(p, start):
         assert run.result.steps[-1].stage == (len(DESCENT) - 1 if in_stages else 0)
         assert np.isclose(run.floor, 1e-6 * abs(points[0]).max())
         own = [descended(Z, signs, w, at, p, run.floor) for at, w in run.visited]
-        falls += assert_run_descends(run, own, 1e-9)
+        falls += falls_of(run, own, 1e-9)
         below.extend(x for w in points for x in abs(w[w != 0]) <= run.floor)
         machine = ZeroNormSVM(C=C, p=p, start=start, refit=False, max_iter=5000)
         quiet(machine, X, y)
