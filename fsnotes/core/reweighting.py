@@ -213,7 +213,8 @@ class Reweighted:
     def step(self, sizes, weights, value, rounding):
         """Return the next weights, without those below the floor.
 
-        Where errors are expensive, even these may matter; then nothing is dropped in this step.
+        Where errors are expensive, even these matter. Then the others are found anew without them,
+        and where that costs more than it gains, nothing is dropped in this step.
         """
         solution = self.solve(sizes)
         new = self.drop_small(solution.weights)
@@ -222,7 +223,10 @@ class Reweighted:
             return new
         if self.measure(new)[0] <= value:
             return new
-        return min((new, solution.weights), key=lambda weights: self.measure(weights)[0])
+        again = self.drop_small(self.solve(np.where(new != 0, sizes, 0)).weights)
+        if self.measure(again)[0] <= value:
+            return again
+        return min((new, again, solution.weights), key=lambda weights: self.measure(weights)[0])
 
 
 class Run:
