@@ -363,7 +363,8 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     """
     check_count("n_permutations", n_permutations)
     random = check_random_state(random_state)
-    MPM(ridge=ridge, scale=scale).fit(X, y)  # checks the data, and warns of what is true of all
+    # This checks the data, and warns once of what is true of all permutations.
+    MPM(ridge=ridge, scale=scale).fit(X, y)
     y = np.asarray(y)
 
     def largest(labels):

@@ -643,7 +643,8 @@ class _Search:
 
         chosen = nonnegligible(solution.weights)
         needs, margin = needs_and_margin(chosen)
-        if needs.sum() - margin > SAME_MARGIN * needs.min():  # what is negligible is needed
+        if needs.sum() - margin > SAME_MARGIN * needs.min():
+            # Near an end of the frontier one weight exceeds by far others that are needed.
             chosen = np.flatnonzero(solution.weights)
         weights = np.zeros(len(self.pair.mean_diff))
         if not refit:

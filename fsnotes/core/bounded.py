@@ -120,6 +120,7 @@ class BoundedClassifier(MomentClassifier):
         if n_features is None:
             least = kappa(bound) * KAPPA_REACHED
             if len(chosen) < np.count_nonzero(solution.weights):
+                # Beside features that nearly agree, the weight of one that is needed looks small.
                 is_enough = minimax(pair, chosen).kappa >= least
                 chosen = chosen if is_enough else np.flatnonzero(solution.weights)
         elif len(chosen) < n_features:
