@@ -131,7 +131,7 @@ def units(X, y, scale=True):
     """Units of selection; where nothing varies within the classes, the distance of the means."""
     if not scale:
         return np.ones(X.shape[1])
-    gap = abs(X[y == y.min()].mean(axis=0) - X[y == y.max()].mean(axis=0))
+    gap = np.ptp([X[y == c].mean(axis=0) for c in np.unique(y)], axis=0)
     deviation = pooled_deviation(X, y)
     unit = np.where(deviation > 1e-9 * (1 + gap), deviation, gap)
     return np.where(unit > 1e-9, unit, 1)

@@ -127,7 +127,7 @@ def _search(pair, forward, size, least, whole):
         solutions = [minimax(pair, s) if pair.mean_diff[s].any() else None for s in sets]
         kappas = [found.kappa if found else 0.0 for found in solutions]
         best = int(np.argmax(kappas))
-        if not forward and (solutions[best] is None or kappas[best] < least):
+        if not forward and kappas[best] < least:
             break
         order.append(movers[best])
         selected[movers[best]] = forward

@@ -154,10 +154,3 @@ class Linearized(Reweighted):
 
     def solve(self, sizes):
         return self.solver.solve(sizes, self.C, self.rest)
-
-    def step(self, sizes, weights, value, rounding):
-        """Return the next weights, or the last ones if these gain no more than rounding."""
-        new = super().step(sizes, weights, value, rounding)
-        if self.measure(new)[0] < value - rounding:
-            return new
-        return weights.copy()  # another array, so that this solution is counted, too

@@ -2,18 +2,14 @@
 
 import numpy as np
 import pytest
-from conftest import (
-    quiet,
-)
+from conftest import quiet
 
 from fsnotes import MPM, GreedyMPM, load, make_instance, make_wide
 from fsnotes.core.bounds import kappa
-from fsnotes.errors import (
-    InfeasibleBoundError,
-    SelectionWarning,
-    TrivialBoundWarning,
-)
+from fsnotes.errors import InfeasibleBoundError, SelectionWarning, TrivialBoundWarning
 from fsnotes.literal import mpm
+
+each = pytest.mark.parametrize("direction", ["forward", "backward"])
 
 
 def literal_kappa(X, y, features):
@@ -40,7 +36,7 @@ def printed_greedy(X, y, need, direction):
             return sorted(chosen)
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
+@each
 @pytest.mark.parametrize("seed", range(4))
 def test_greedy_search_is_that_of_the_definition(direction, seed):
     X, y = make_instance(seed)
@@ -51,7 +47,7 @@ def test_greedy_search_is_that_of_the_definition(direction, seed):
     assert machine.objective_ == machine.n_selected_
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
+@each
 def test_greedy_machines_are_the_minimax_machines_of_what_they_select(direction):
     for name in ("wdbc", "ionosphere", "pima"):
         X, y = load(name, return_X_y=True)
@@ -63,20 +59,6 @@ def test_greedy_machines_are_the_minimax_machines_of_what_they_select(direction)
         assert machine.delta_ == 0.9 * machine.largest_delta_
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_greedy_search_ignores_units_order_and_names_of_classes(direction):
-    X, y = make_instance(5)
-    machine = GreedyMPM(direction=direction).fit(X, y)
-    order = np.random.default_rng(0).permutation(X.shape[1])
-    units = 10.0 ** np.arange(-3, X.shape[1] - 3)
-    assert (GreedyMPM(direction=direction).fit(X * units, y).support_ == machine.support_).all()
-    turned = GreedyMPM(direction=direction).fit(X[:, order], y)
-    assert (turned.support_ == machine.support_[order]).all()
-    swapped = GreedyMPM(direction=direction).fit(X, -y)
-    assert (swapped.support_ == machine.support_).all()
-    assert np.allclose(swapped.coef_, -machine.coef_)
-
-
 def test_the_order_of_greedy_search_nests_by_number():
     X, y = load("sonar", return_X_y=True)
     machine = GreedyMPM(n_features=8).fit(X, y)
@@ -84,12 +66,13 @@ def test_the_order_of_greedy_search_nests_by_number():
         smaller = GreedyMPM(n_features=size).fit(X, y)
         assert smaller.n_selected_ == size
         assert (smaller.order_ == machine.order_[:size]).all()
+        assert GreedyMPM(delta=smaller.delta_).fit(X, y).n_selected_ == size
         assert smaller.delta_ == pytest.approx(smaller.worst_case_accuracy_.min(), abs=1e-9)
     left = GreedyMPM(n_features=8, direction="backward").fit(X, y)
     assert sorted([*left.order_, *np.flatnonzero(left.support_)]) == list(range(60))
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
+@each
 def test_greedy_search_at_its_ends(direction):
     X, y = load("pima", return_X_y=True)
     with pytest.raises(InfeasibleBoundError, match="delta=0.9 is infeasible"):
@@ -97,17 +80,15 @@ def test_greedy_search_at_its_ends(direction):
     with pytest.warns(SelectionWarning, match="n_features=9, but only 8 vary"):
         assert GreedyMPM(direction=direction, n_features=9).fit(X, y).n_selected_ == 8
     assert GreedyMPM(direction=direction, retain=1).fit(X, y).n_selected_ == 8
-    one = GreedyMPM(direction=direction, delta=1e-9).fit(X, y)
-    assert one.n_selected_ == 1
-    with pytest.raises(ValueError, match='direction=\'both\'; pass "forward" or "backward"'):
-        GreedyMPM(direction="both").fit(X, y)
+    assert GreedyMPM(direction=direction, delta=1e-9).fit(X, y).n_selected_ == 1
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
+@each
 def test_greedy_search_where_features_exceed_rows(direction):
     X, y = make_wide(30, 60)
     with pytest.warns(TrivialBoundWarning):
         machine = GreedyMPM(direction=direction).fit(X, y)
+        assert GreedyMPM(direction=direction, n_features=40).fit(X, y).n_selected_ == 40
     assert machine.largest_delta_ == 1 and 1 <= machine.n_selected_ < 30
     assert machine.worst_case_accuracy_.min() >= 0.9 - 1e-9
 
@@ -117,10 +98,3 @@ def test_the_order_of_greedy_search_counts_all_columns():
     wider = np.insert(X, 0, 1.0, axis=1)
     plain = GreedyMPM(n_features=3).fit(X, y)
     assert (quiet(GreedyMPM(n_features=3), wider, y).order_ == plain.order_ + 1).all()
-
-
-@pytest.mark.filterwarnings("ignore::fsnotes.errors.TrivialBoundWarning")
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_greedy_search_goes_on_where_the_bound_is_one(direction):
-    X, y = np.random.default_rng(0).normal(size=(6, 10)), np.repeat([0, 1], 3)
-    assert GreedyMPM(direction=direction, n_features=8).fit(X, y).n_selected_ == 8
