@@ -125,12 +125,10 @@ def test_the_bound_is_one_whatever_the_multipliers():
             tried = scale * caps * rng.uniform(-0.2, 1.5, len(y))
             lopsided = np.where(y == rng.integers(2), tried, caps)
             for multipliers in (tried, lopsided):
-                bound = program.feasible(multipliers, ones)[1]
-                assert bound <= solution.objective * (1 + 1e-9)
+                assert program.feasible(multipliers, ones)[1] <= solution.objective * (1 + 1e-9)
         # where weights are too expensive, the offset alone limits the multipliers
         lighter = min(weights[y == 0].sum(), weights[y == 1].sum())
-        bound = program.feasible(caps, 1e6 * ones)[1]
-        assert np.isclose(bound, 2 * C * lighter, rtol=1e-12)
+        assert np.isclose(program.feasible(caps, 1e6 * ones)[1], 2 * C * lighter, rtol=1e-12)
         assert solution.duality_gap <= 1e-9
 
 
