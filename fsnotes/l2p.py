@@ -234,18 +234,17 @@ def least_slacks(L, H):
 
 def first_independent(X):
     """Places of the first columns of which none is a sum of those before it."""
-    N, q = X.shape
     pivots = []
-    basis = np.zeros((N, 0))
-    for j in range(q):
-        left = X[:, j] - basis @ (basis.T @ X[:, j])
+    basis = np.zeros((len(X), 0))
+    for j, column in enumerate(X.T):
+        if len(pivots) == len(X):
+            break
+        left = column - basis @ (basis.T @ column)
         left -= basis @ (basis.T @ left)
         size = np.linalg.norm(left)
-        if size > DEPENDENT * max(np.linalg.norm(X[:, j]), 1e-300):
+        if size > DEPENDENT * max(np.linalg.norm(column), 1e-300):
             pivots.append(j)
             basis = np.column_stack([basis, left / size])
-            if len(pivots) == N:
-                break
     return np.array(pivots)
 
 
@@ -263,21 +262,17 @@ class DSO(JointClassifier):
     Parameters
     ----------
     p : float, default=0.9
-        Above 0 and at most 1, where the problem is convex. A smaller p leaves fewer features, and
-        its end depends more on the way.
+        Above 0 and at most 1, where the problem is convex. A smaller p leaves fewer features.
     n_features : int, optional
-        Select so many at most: those with the largest `row_norms_`, which the refit changes. No
-        more than are alive.
+        Select at most so many: those alive with the largest `row_norms_`.
     C : float, optional
-        Cost of the sum over rows and classes of ``max(0, 1 - margin)**2``, up to 1e6. A smaller
-        one keeps fewer features; it counts rows, so with ten times as many try a tenth. Without it
-        the margins are hard, and classes that no plane separates are an error. The refit is soft in
-        any case.
+        Cost of the sum over rows and classes of ``max(0, 1 - margin)**2``, up to 1e6. It counts
+        rows, so with ten times as many try a tenth. Without it the margins are hard, and classes
+        that no plane separates are an error.
     method : {"joint", "alternating"}, default="joint"
         Solve each reweighted step exactly; or by the two half-steps of the published algorithm,
-        one over slacks and one over the rest, which may stall above the optimum even at ``p=1``,
-        depends on the order of the features, and where rows are more than their rank does not keep
-        the margins. It has no ``C``.
+        which has no ``C``, may stall above the optimum even at ``p=1``, depends on the order of the
+        features, and where rows are more than their rank does not keep the margins.
     refit : bool, default=True
         Return the solution for the features selected that minimises ``|W|^2 + C`` times the
         squares of what margins miss, with a C of 1 where the margins are hard; otherwise the end of
@@ -294,9 +289,8 @@ class DSO(JointClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
-        Exactly zero where not selected.
-    intercept_ : ndarray of shape (n_classes,), or (1,)
+    coef_, intercept_ : ndarray of shape (n_classes, n_features) and (n_classes,)
+        With one row for two classes; exactly zero where not selected.
     objective_ : float
         ``sum |w_i|^p``, the bias row included, and C times the squares of what margins miss, in
         the units that `scale` sets, at the end of the steps. Two classes have two columns.
@@ -306,19 +300,8 @@ class DSO(JointClassifier):
         Sizes of the rows there, in the same units; they rank the features.
     n_iter_ : int
         Steps of all stages.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the smoothed objective, over all features that vary.
-
-    Raises
-    ------
-    NotSeparableError
-        Without `C`, if some class cannot be separated from the others; it carries certificates.
-    SubproblemError
-        If a step cannot be verified.
 
     Notes
     -----
@@ -327,7 +310,8 @@ class DSO(JointClassifier):
     ``X diag(sizes) X'``, which takes O(N^2 k) for N rows and k features alive; each adds a few
     factors of O(s^3) for s multipliers above zero. Where rows are more than features, only the
     products of these s rows are formed, or matrices of size k. Equal rows are one row, which has
-    the sum of their weights.
+    the sum of their weights. `NotSeparableError` is raised without `C` if some class cannot be
+    separated from the others; `SubproblemError`, if a step cannot be verified.
 
     Published misprints, put right: the matrix P of (8) begins with -M, (11) has the square of
     Sigma both times, and the ones stand in a column of X.
@@ -390,25 +374,22 @@ class DSO(JointClassifier):
             raise self._not_separable(error.certificates, samples) from None
         C = REFIT_C if self.C is None else self.C
         self._select_and_refit(features, data, W, C, self.refit or not W[:-1].any())
-        self._warn_of_number(len(features.used))
-        self._warn_of_margins(data.margins(W).min())
+        self._warn(len(features.used), data.margins(W).min())
 
     def _descend(self, data):
         """The weights in which the steps end, without those that are rounding."""
         step = JointStep(data)
-        first = step.solve(
-            np.ones(data.X.shape[1]), 0.0 if self.C is None else self.p / (2 * self.C)
-        )
+        softness = 0.0 if self.C is None else self.p / (2 * self.C)
+        first = step.solve(np.ones(data.X.shape[1]), softness)
         longest = np.linalg.norm(first, axis=1).max()
         if self.method == "joint":
             start, family, options = first, JointSteps, (step, self.p, self.C)
         else:
             elimination = Elimination(data)
             start, family, options = elimination.start(), Alternation, (elimination, self.p)
-        problems = [
-            family(*options, eps * longest, self.tol if eps == SMOOTHING[-1] else ROUGH)
-            for eps in SMOOTHING
-        ]
+        tols = [ROUGH] * (len(SMOOTHING) - 1) + [self.tol]
+        levels = zip(SMOOTHING, tols, strict=True)
+        problems = [family(*options, eps * longest, tol) for eps, tol in levels]
         W, result = self._run(problems, start)
         self.n_iter_ = len(result.steps) - len(problems)
         W = self._drop_rounding(data, W, SMOOTHING[-1] * longest)
@@ -420,22 +401,15 @@ class DSO(JointClassifier):
     def _run(self, problems, start):
         from tqdm import tqdm
 
-        hidden = not self.progress
-        with tqdm(total=len(problems), desc="DSO", unit="stage", disable=hidden) as bar:
+        with tqdm(total=len(problems), desc="DSO", disable=not self.progress) as bar:
 
             def show(step, W):
                 bar.n = step.stage
                 bar.set_postfix(features=step.n_selected, change=f"{step.change:.0e}")
 
             # A stage on the way need not converge.
-            W, result = stages(
-                problems,
-                start,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=show,
-                warn_of=("rose",),
-            )
+            options = {"tol": self.tol, "max_iter": self.max_iter, "warn_of": ("rose",)}
+            W, result = stages(problems, start, callback=show, **options)
             bar.n = len(problems)
         if result.status == "max_iter":
             warn_of_max_iter(result.steps[-1].change, self.tol, self.max_iter)
@@ -466,7 +440,13 @@ class DSO(JointClassifier):
             return max(0, 1 - data.margins(W).min())
         return self.C * data.loss(W)
 
-    def _warn_of_number(self, count):
+    def _warn(self, count, least_margin):
+        if self.C is None and least_margin < 1 - MISSING:
+            warn(
+                f'method="alternating" has not kept the margins, the smallest is '
+                f'{least_margin:.2g}: rows are more than their rank; pass method="joint"',
+                SelectionWarning,
+            )
         if self.n_features is not None and self.n_features > self.n_live_:
             words = (
                 f"n_features={self.n_features}, but only {self.n_live_} are alive, others are "
@@ -482,25 +462,16 @@ class DSO(JointClassifier):
             return
         warn(words, SelectionWarning)
 
-    def _warn_of_margins(self, least):
-        if self.C is None and least < 1 - MISSING:
-            warn(
-                f'method="alternating" has not kept the margins, the smallest is {least:.2g}: rows '
-                'are more than their rank; pass method="joint"',
-                SelectionWarning,
-            )
-
     def _summary_lines(self):
         loss = "" if self.C is None else f" + C (squares of what margins miss) at C={self.C:g}"
         return [f"sum |w|^p{loss}, at p={self.p:g}, before the refit: {self.objective_:.6g}"]
 
     def _not_separable(self, certificates, samples):
         """The error, with a certificate for the rows as they were passed."""
-        found = {}
+        labels = self.classes_.tolist()
+        found = {labels[k]: np.zeros(samples.n_passed) for k in certificates}
         for k, multipliers in certificates.items():
-            certificate = np.zeros(samples.n_passed)
-            certificate[samples.row] = multipliers
-            found[self.classes_.tolist()[k]] = certificate
+            found[labels[k]][samples.row] = multipliers
         names = ", ".join(repr(label) for label in list(found)[:5]) + ", ..." * (len(found) > 5)
         return NotSeparableError(
             f"no plane separates the rows of class {names} from all others, so there is no hard "

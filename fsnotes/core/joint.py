@@ -6,21 +6,15 @@ from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.solvers.squared_hinge import SquaredHinge
 
-__all__ = ["JointClassifier", "MarginData", "fit_features"]
+__all__ = ["JointClassifier", "MarginData"]
 
 REFIT_C = 1.0  # cost of the squares of what margins miss, where the problem has no C of its own
 
 
 class MarginData:
-    """Samples with a column of ones, the signs of each class against the others, and weights.
+    """Samples with a last column of ones, the signs of each class against the others, and weights.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features + 1)
-        The last column is the one of ones.
-    signs : ndarray of shape (n_samples, n_classes)
-        1 for the class of a sample, -1 for all others.
-    sample_weight : ndarray of shape (n_samples,)
+    Signs have a column for each class, with 1 for its samples and -1 for all others.
     """
 
     def __init__(self, Z, class_index, sample_weight, n_classes):
@@ -35,27 +29,6 @@ class MarginData:
     def loss(self, W):
         """Weighted sum of the squares of what the margins miss of 1."""
         return float(self.sample_weight @ (np.maximum(0, 1 - self.margins(W)) ** 2).sum(axis=1))
-
-
-def fit_features(data, chosen, C=REFIT_C):
-    """Weights of some features that minimise ``|W|^2 + C`` times the loss.
-
-    Parameters
-    ----------
-    data : MarginData
-    chosen : ndarray of int
-    C : float
-
-    Returns
-    -------
-    W : ndarray of shape (n_features + 1, n_classes)
-        Zero for the other features; the last row is the bias.
-    """
-    W = np.zeros((data.X.shape[1], data.signs.shape[1]))
-    places = np.append(chosen, -1)
-    hinge = SquaredHinge(data.signs)
-    W[places] = hinge.solve(data.X[:, places], 1 / (C * data.sample_weight)).weights
-    return W
 
 
 class JointClassifier(SparseClassifier):
@@ -84,16 +57,21 @@ class JointClassifier(SparseClassifier):
         return samples, features, MarginData(Z, samples.class_index, weights, len(self.classes_))
 
     def _select_and_refit(self, features, data, W, C, refit):
-        """Select the features of the longest rows of W; sets the planes and what ranks them."""
+        """Select the features of the longest rows of W; sets the planes and what ranks them.
+
+        The refit minimises ``|W|^2 + C`` times the loss.
+        """
         norms = np.linalg.norm(W[:-1], axis=1)
         self.row_norms_ = np.zeros(self.n_features_in_)
         self.row_norms_[features.used] = norms
         self.n_live_ = int(np.count_nonzero(norms))
         size = self.n_live_ if self.n_features is None else min(self.n_live_, self.n_features)
         chosen = np.sort(np.argsort(-norms, kind="stable")[: int(size)])
-        if refit:
-            W = fit_features(data, chosen, C)
         kept = np.append(chosen, -1)
         selected = np.zeros_like(W)
-        selected[kept] = W[kept]
+        if refit:
+            softness = 1 / (C * data.sample_weight)
+            selected[kept] = SquaredHinge(data.signs).solve(data.X[:, kept], softness).weights
+        else:
+            selected[kept] = W[kept]
         self._set_planes(features, selected[:-1].T, selected[-1])

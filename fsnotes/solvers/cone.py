@@ -22,6 +22,7 @@ import clarabel
 import numpy as np
 from scipy import linalg, sparse
 
+from fsnotes.core.moments import MomentPair
 from fsnotes.core.tolerances import VERIFIED_GAP
 from fsnotes.errors import SubproblemError
 
@@ -38,7 +39,6 @@ STAYS_OUT_OF_CONES = 1e-6
 FIRST_FEATURES = 32
 MORE_FEATURES = 16
 FEW_FEATURES = 128
-MAX_ROUNDS = 200
 
 # Accuracies of the cone solver: one from which Newton's method goes on, and one that is enough.
 ROUGH = 1e-4
@@ -46,10 +46,8 @@ FINE = 1e-9
 # An answer of the cone solver that uses so much of the feasible weights lacks features.
 LACKS_FEATURES = 1e-3
 
-# Newton's method ends at a step of this part of the weights, since the next squares the error;
-# where costs are unequal, slopes have to be known more closely.
-LAST_STEP = 1e-5
-LAST_STEP_OF_UNEQUAL_COSTS = 1e-8
+# Newton's method ends at a step of this part of the weights, since the next squares the error.
+LAST_STEP = 1e-8
 # Steps between two changes of the selected features, and such changes. Where the method arrives, 10
 # are enough; where it does not, a cone problem costs less than many small steps.
 MOST_STEPS = 12
@@ -95,6 +93,7 @@ class Solution:
         return (spread.sum() if "slack" in self.point.states else spread.max()) <= 1
 
 
+@dataclass
 class ConeProblem:
     """A family of problems over one pair of classes.
 
@@ -110,12 +109,11 @@ class ConeProblem:
     a few for each feature that joins or leaves.
     """
 
-    def __init__(self, pair, normalization):
-        self.pair = pair
-        self.normalization = normalization
+    pair: MomentPair
+    normalization: str
 
     def solve(self, kappas, costs=None, tilt=None, *, constant=0.0, feasible=None, start=None):
-        """Return the `Solution` for these bounds, costs and tilt.
+        """Return the `Solution` for these bounds, costs and tilt, or raise a `SubproblemError`.
 
         Parameters
         ----------
@@ -129,11 +127,6 @@ class ConeProblem:
             Weights that some length makes feasible. Not needed for ``"penalty"``.
         start : Solution, optional
             Of a problem nearby.
-
-        Raises
-        ------
-        SubproblemError
-            If no answer can be verified.
         """
         size = len(self.pair.mean_diff)
         costs = np.ones(size) if costs is None else costs
@@ -144,14 +137,12 @@ class ConeProblem:
 
 @dataclass(frozen=True)
 class Point:
-    """Weights and multipliers on a working set.
-
-    The slope of the constraints is ``multiplier * d - sum_i S_i pulls_i``, with pulls along the
-    weights; they have a column more, for the feasible weights.
-    """
+    """Weights and multipliers on a working set."""
 
     features: np.ndarray
     weights: np.ndarray
+    # The slope of the constraints is ``multiplier * d - sum_i S_i pulls_i``, with pulls along the
+    # weights; they have a column more, for the feasible weights.
     multiplier: float
     pulls: np.ndarray
     betas: np.ndarray  # multipliers of the deviations, the lengths of the pulls
@@ -198,20 +189,18 @@ class Program:
 
     def extend(self, point):
         """Newton's method, with features that join until none would; None where that fails."""
-        for _ in range(MAX_ROUNDS):
-            if point is None:
-                return None
+        while point is not None:
             entering = self.entering(point)
             if len(entering) == 0:
-                return point
+                break
             point = WorkingSet(self, np.append(point.features, entering)).newton(point)
-        return None
+        return point
 
     def solve_by_cones(self, start):
         """Clarabel on a working set that grows, and Newton's method from each of its answers."""
         features = self.first_features(start)
         accuracy = ROUGH
-        for _ in range(MAX_ROUNDS):
+        while True:  # each round adds features or digits
             working_set = WorkingSet(self, features)
             point = working_set.cone(accuracy)
             if point.feasible_part < LACKS_FEATURES:
@@ -224,10 +213,6 @@ class Program:
                     return point
                 accuracy = FINE
             features = np.union1d(features, entering)
-        raise SubproblemError(
-            f"features still enter after {MAX_ROUNDS} rounds; pass ridge= to make the covariances "
-            "better conditioned"
-        )
 
     def entering(self, point):
         """Features outside the working set that would lower the objective."""
@@ -303,23 +288,21 @@ class Program:
 
     def lower_bound(self, point, slopes):
         """A lower bound on the objective, from multipliers shrunk until they are feasible."""
+        limit = 1.0
         if self.kind == "penalty":
             value = point.multiplier
-            limit = (self.kappas / np.maximum(point.betas, 1e-300)).min()
+            limit = min(1.0, (self.kappas / np.maximum(point.betas, 1e-300)).min())
         elif self.kind == "gap":
             value = point.multiplier - (point.betas / self.kappas).max()
-            limit = 1.0
         else:
             bounded = self.kappas > 0
             multipliers = np.divide(point.betas, self.kappas, out=np.zeros(2), where=bounded)
             excess = max(multipliers.max() - point.multiplier, 0)
             slopes = slopes + excess * self.mean_diff
             value = 2 * (point.multiplier + excess) - multipliers.sum()
-            limit = 1.0
         change = slopes - self.tilt
         room = self.costs - np.sign(change) * self.tilt
-        shrink = min(1.0, limit, (room / np.maximum(abs(change), 1e-300)).min())
-        return shrink * value
+        return min(limit, (room / np.maximum(abs(change), 1e-300)).min()) * value
 
 
 class WorkingSet:
@@ -331,8 +314,6 @@ class WorkingSet:
         self.mean_diff = program.mean_diff[features]
         self.costs = program.costs[features]
         self.tilt = program.tilt[features]
-        unequal = program.tilt.any() or np.ptp(program.costs)
-        self.last_step = LAST_STEP_OF_UNEQUAL_COSTS if unequal else LAST_STEP
         if covariances is None:
             covariances = np.array([program.pair.block(index, features) for index in (0, 1)])
         self.covariances = covariances
@@ -433,8 +414,8 @@ class WorkingSet:
                 chosen = None
                 continue
             # near the largest bound weights hardly move while multipliers still do
-            still = abs(betas - before).max() <= self.last_step * betas.max()
-            if still and abs(step).max() <= self.last_step * abs(new).max():
+            still = abs(betas - before).max() <= LAST_STEP * betas.max()
+            if still and abs(step).max() <= LAST_STEP * abs(new).max():
                 return weights, signs, multipliers, betas
         return None
 
@@ -502,8 +483,7 @@ class WorkingSet:
             costs = np.append(costs, program.costs @ abs(feasible) - program.tilt @ feasible)
         roots = [_root(covariance) for covariance in covariances]
         columns = np.arange(len(mean_diff))
-        signs = np.ones(len(mean_diff))
-        signs[:size] = self.likely_signs()
+        signs = np.append(self.likely_signs(), np.ones(len(mean_diff) - size))
         if accuracy < ROUGH:
             columns = np.append(columns, columns[:size])
             signs = np.append(signs, -signs[:size])
@@ -518,25 +498,16 @@ class WorkingSet:
         pulls = np.zeros((2, size + 1))
         betas = np.zeros(2)
         end = len(dual)
-        for index in (1, 0):
-            if program.kappas[index] == 0:
-                continue
+        for index in np.flatnonzero(program.kappas)[::-1]:
             root = roots[index]
             part = -dual[end - len(root) : end]
             pulls[index, : len(mean_diff)] = _solve_root(root, part)
             betas[index] = np.linalg.norm(part)
             end -= len(root) + 1
         spread = program.kappas * [np.linalg.norm(root @ weights) for root in roots]
-        return Point(
-            self.features,
-            weights[:size],
-            -dual[0],
-            pulls,
-            betas,
-            self.guess_states(spread),
-            feasible_part=max(weights[size:].sum(), 0.0),
-            accuracy=accuracy,
-        )
+        states = self.guess_states(spread)
+        part = max(weights[size:].sum(), 0.0)
+        return Point(self.features, weights[:size], -dual[0], pulls, betas, states, part, accuracy)
 
     def likely_signs(self):
         """The signs of the feasible weights, or of the difference of means."""
@@ -563,8 +534,8 @@ class WorkingSet:
         kind = self.program.kind
         margin = np.append(mean_diff, [0.0, 0.0])
         of_classes = np.repeat([0.0, 1.0], [size, 2])
-        equal = {"margin": [margin - of_classes], "gap": [margin, of_classes], "penalty": [margin]}
-        equal = equal[kind]
+        options = {"margin": [margin - of_classes], "gap": [margin, of_classes]}
+        equal = options.get(kind, [margin])
         above = np.eye(size + 2)[: size + 2 * (kind == "margin")]
         cones = [clarabel.ZeroConeT(len(equal)), clarabel.NonnegativeConeT(len(above))]
         parts = [*equal, -above]
@@ -597,9 +568,8 @@ class WorkingSet:
         solver = clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, settings)
         found = solver.solve()
         if not (np.isfinite(found.x).all() and np.isfinite(found.z).all()):
-            raise SubproblemError(
-                "the cone solver found nothing; scale the features, or pass ridge="
-            )
+            words = "the cone solver found nothing; scale the features, or pass ridge="
+            raise SubproblemError(words)
         return found
 
 

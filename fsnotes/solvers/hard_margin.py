@@ -43,12 +43,10 @@ def least_norm(Z, signs, multipliers, caps):
     low = multipliers <= AT_END * caps
     high = multipliers >= (1 - AT_END) * caps
     constraints[high] *= -1  # a margin of at most 1 is a negative one of at least -1
-    limits = np.where(high, -1.0, 1.0)
-    equal = ~(low | high)
-    order = np.argsort(~equal, kind="stable")
+    order = np.argsort(low | high, kind="stable")  # those that hold with equality come first
     constraints = constraints[order]
-    limits = limits[order]
-    count = int(equal.sum())
+    limits = np.where(high, -1.0, 1.0)[order]
+    count = np.count_nonzero(~(low | high))
     with np.errstate(all="ignore"):
         found = [
             (_distance(x, duals, constraints, limits, count), x)
@@ -72,17 +70,12 @@ def _solutions(constraints, limits, count):
     settings.max_threads = 1
     settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = ACCURACY
     cones = [clarabel.ZeroConeT(count), clarabel.NonnegativeConeT(len(limits) - count)]
-    found = clarabel.DefaultSolver(
-        sparse.csc_matrix(sparse.diags(squares)),
-        np.zeros(width),
-        sparse.csc_matrix(-constraints),
-        -limits,
-        cones,
-        settings,
-    ).solve()
-    x = np.array(found.x)
+    quadratic = sparse.csc_matrix(sparse.diags(squares))
+    matrix = sparse.csc_matrix(-constraints)
+    given = quadratic, np.zeros(width), matrix, -limits, cones, settings
+    found = clarabel.DefaultSolver(*given).solve()
     duals = np.array(found.z)
-    yield x, duals
+    yield np.array(found.x), duals
     # The constraints that hold with equality make a linear system of the conditions of optimality.
     active = (duals > np.array(found.s)) | (np.arange(len(limits)) < count)
     part = constraints[active]

@@ -60,8 +60,6 @@ class InteriorPoint:
             a, below, above = point.a, point.below, point.above
             room = self.caps - a
             solve = self._factorise(below / a + above / room)
-            if solve is None:
-                return
             self.steps += 1
             equations = point, lacks, unequal, solve, solve(self.signs)
             step = self._toward(*equations, -a * below, -room * above)  # the predictor
@@ -105,28 +103,21 @@ class InteriorPoint:
 
     def _longest(self, point, step):
         """Return the length at which something that has to be positive becomes 0, up to 1."""
-        ratios = (
-            -step.a / point.a,
-            step.a / (self.caps - point.a),
-            -step.below / point.below,
-            -step.above / point.above,
-        )
+        ratios = [step.a / (self.caps - point.a)]
+        ratios += [-step.a / point.a, -step.below / point.below, -step.above / point.above]
         return 1 / max(1.0, *(ratio.max() for ratio in ratios))
 
     def _factorise(self, diagonal):
-        """Return a solver with the Gram matrix plus this diagonal; None where it is not positive.
-
-        Where the Gram matrix is larger than the columns are long, by Woodbury's formula.
-        """
+        """Return a solver with the Gram matrix plus this diagonal."""
         columns = self.columns
         if self.gram is not None:
             matrix = self.gram.copy()
             matrix.ravel()[:: len(matrix) + 1] += diagonal
-        else:
+        else:  # by Woodbury's formula, where the Gram matrix is larger than columns are long
             part = columns / np.sqrt(diagonal)
             matrix = part @ part.T
             matrix.ravel()[:: len(matrix) + 1] += 1
-        factor, failed = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1)
+        factor, _ = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1)
 
         def solve(right):
             if self.gram is not None:
@@ -134,4 +125,4 @@ class InteriorPoint:
             part = lapack.dpotrs(factor, columns @ (right / diagonal), lower=1)[0]
             return (right - part @ columns) / diagonal
 
-        return None if failed else solve
+        return solve

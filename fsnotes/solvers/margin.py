@@ -9,7 +9,7 @@ frees the rows whose margins are on the wrong side of 1. The dual never falls, a
 nearly right needs a pivot or two. Where there is no start, an interior-point method finds one.
 Whatever the way, an answer is returned only with a duality gap that is computed from it.
 
-C is meant to be at most `LARGEST_C`; for machines that allow no errors there is `hard_margin`.
+C is meant to be at most 1e6; for machines that allow no errors there is `hard_margin`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -107,7 +107,7 @@ class SoftMargin:
         self.columns = np.ascontiguousarray(((rows - self.center) * self.signs[:, None]).T)
 
     def solve(self, sizes, C, *, start=None):
-        """Return the `Margin` for these sizes and this C.
+        """Return the `Margin` for these sizes and this C, or raise a `SubproblemError`.
 
         Parameters
         ----------
@@ -116,11 +116,6 @@ class SoftMargin:
         C : float
         start : Margin, optional
             Of the same rows, for sizes or a C nearby.
-
-        Raises
-        ------
-        SubproblemError
-            If no answer can be verified.
         """
         sizes = np.asarray(sizes, dtype=float)
         live = np.flatnonzero(sizes)
@@ -186,8 +181,7 @@ class _Dual:
         """Return the first answer that is accurate enough, or the best."""
         best = None
         with np.errstate(all="ignore"):
-            for multipliers, states in self._attempts(start):
-                answer = self.answer(multipliers, states)
+            for answer in self._answers(start):
                 if best is None or answer.duality_gap < best.duality_gap:
                     best = answer
                 if best.duality_gap <= WANTED_GAP:
@@ -216,44 +210,38 @@ class _Dual:
 
     # ------------------------------------------------------------ answers
 
-    def answer(self, multipliers, states):
-        """Return the machine of these multipliers, its offset, and the distance to a bound."""
-        safe = balance(np.clip(multipliers, 0, self.caps), self.signs)
-        direction = self.columns @ safe
-        bound = safe.sum() - direction @ direction / 2
-        best = None
-        for found in self._directions(direction, states):
-            margins = found @ self.columns
-            offset = best_offset(self.signs * (1 - margins), self.signs, self.caps)
-            margins += self.signs * offset
-            loss = self.caps @ np.maximum(0, 1 - margins)
-            objective = found @ found / 2 + loss
-            # Where errors are expensive, a margin of 1 that rounding made short costs more than a
-            # longer direction does.
-            lack = (1 - margins[multipliers < self.caps]).max(initial=0)
-            longer = 1 / (1 - lack - 8 * np.finfo(float).eps * abs(margins).max())
-            if 0 < lack < SHORT and longer**2 * found @ found / 2 < objective:
-                found = longer * found
-                offset = longer * offset
-                loss = self.caps @ np.maximum(0, 1 - longer * margins)
+    def _answers(self, start):
+        """Yield machines of all attempts, each with its offset and the distance to a bound."""
+        for multipliers, states in self._attempts(start):
+            safe = balance(np.clip(multipliers, 0, self.caps), self.signs)
+            direction = self.columns @ safe
+            bound = safe.sum() - direction @ direction / 2
+            for found in self._directions(direction, states):
+                margins = found @ self.columns
+                offset = best_offset(self.signs * (1 - margins), self.signs, self.caps)
+                margins += self.signs * offset
+                loss = self.caps @ np.maximum(0, 1 - margins)
                 objective = found @ found / 2 + loss
-            gap = max((objective - bound) / objective, 0.0) if objective else 0.0
-            gap = float(gap) if np.isfinite(gap) else np.inf  # a missing number proves nothing
-            if best is None or gap < best.duality_gap:
-                best = Margin(found, offset, safe, objective, loss, gap, self.counts, states)
-            if gap <= WANTED_GAP:
-                break
-        return best
+                # Where errors are expensive, a margin of 1 that rounding made short costs more
+                # than a longer direction does.
+                lack = (1 - margins[multipliers < self.caps]).max(initial=0)
+                longer = 1 / (1 - lack - 8 * np.finfo(float).eps * abs(margins).max())
+                if 0 < lack < SHORT and longer**2 * found @ found / 2 < objective:
+                    found = longer * found
+                    offset = longer * offset
+                    loss = self.caps @ np.maximum(0, 1 - longer * margins)
+                    objective = found @ found / 2 + loss
+                gap = max((objective - bound) / objective, 0.0) if objective else 0.0
+                gap = float(gap) if np.isfinite(gap) else np.inf  # a missing number proves nothing
+                yield Margin(found, offset, safe, objective, loss, gap, self.counts, states)
 
     def _directions(self, direction, states):
         """Yield that of the multipliers, then with fewer digits lost where these are large."""
         yield direction
         free = np.flatnonzero(states == FREE)
         for _ in range(REFINEMENTS if len(free) else 0):
-            step = self._step(free, direction @ self.columns)
-            if step is None:
-                return
-            direction = direction + self.columns[:, free] @ step[0]
+            step, _ = self._step(free, direction @ self.columns)
+            direction = direction + self.columns[:, free] @ step
             yield direction
 
     def _states(self, multipliers):
@@ -269,10 +257,9 @@ class _Dual:
 
     def _feasible(self, multipliers, states):
         """Return the multipliers at their ends where they are held, with a signed sum of zero."""
-        multipliers = np.clip(multipliers, 0, self.caps)
-        multipliers[states == AT_ZERO] = 0
-        held = states == AT_CAP
-        multipliers[held] = self.caps[held]
+        least = np.where(states == AT_CAP, self.caps, 0)
+        most = np.where(states == AT_ZERO, 0, self.caps)
+        multipliers = np.clip(multipliers, least, most)
         free = np.flatnonzero(states == FREE)
         excess = self.signs @ multipliers
         if abs(excess) <= ROUNDED * multipliers.sum():
@@ -309,10 +296,7 @@ class _Dual:
                 if not len(free):
                     break
                 states[free] = FREE
-            step = self._step(free, margins)
-            if step is None:
-                break
-            move, offset = step
+            move, offset = self._step(free, margins)
             # The step is shortened to where a first row meets an end.
             now = a[free]
             room = np.where(move > 0, self.caps[free] - now, now)
@@ -329,14 +313,11 @@ class _Dual:
             margins = self._margins(slopes)
             excess = margins - 1 + signs * offset
             wrong = np.where(states == AT_ZERO, -excess, np.where(states == AT_CAP, excess, 0))
-            joining = np.flatnonzero(wrong > self._tolerance(margins))
+            joining = np.flatnonzero(wrong > ROUNDED * (1 + abs(margins).max()))
             if not len(joining):
                 break
             states[joining[np.argsort(-wrong[joining], kind="stable")[:JOINING]]] = FREE
         return a, states
-
-    def _tolerance(self, margins):
-        return ROUNDED * (1 + abs(margins).max())
 
     def _slopes(self, a, rows=None):
         """Return what determines the margins: the direction, or the margins themselves."""
@@ -358,9 +339,7 @@ class _Dual:
         # The signed sum does not move; a term in it makes matrices of centred rows regular.
         regular = matrix + signs[:, None] * signs
         regular.ravel()[:: len(free) + 1] += RIDGE
-        factor, failed = lapack.dpotrf(regular.T, lower=1)
-        if failed:
-            return None
+        factor, _ = lapack.dpotrf(regular.T, lower=1)  # if it fails, the gap will tell
         self.counts["pivot"] += 1
         both = np.array([1 - margins[free], signs]).T
         to_one, reach = lapack.dpotrs(factor, both, lower=1)[0].T
@@ -375,4 +354,4 @@ class _Dual:
         most = np.where(from_below, np.inf, kinks)
         pair = np.array([least.argmax(), most.argmin()])
         apart = least[pair[0]] - most[pair[1]]
-        return np.sort(pair) if apart > self._tolerance(margins) else pair[:0]
+        return np.sort(pair) if apart > ROUNDED * (1 + abs(margins).max()) else pair[:0]

@@ -1,7 +1,6 @@
 """Least weights under margins, soft by the squared hinge or hard, for several programs at once."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -41,7 +40,7 @@ class Solution:
 
     Each program has a column. Weights are ``Z' (signs * multipliers)``, more accurate than this sum
     where large parts of it cancel. The violation is that of a constraint or of complementarity,
-    whichever is larger, relative.
+    whichever is larger, relative. While one program is solved, its weights are a point of its rows.
     """
 
     multipliers: np.ndarray
@@ -77,6 +76,9 @@ class SquaredHinge:
     def solve(self, Z, softness, targets=None):
         """Return the `Solution` of all programs for these rows.
 
+        If no weights meet the hard targets of some program, `Unbounded` is raised; if an answer
+        cannot be verified, `SubproblemError`.
+
         Parameters
         ----------
         Z : ndarray of shape (n_rows, n_columns)
@@ -84,13 +86,6 @@ class SquaredHinge:
             All zero or all above zero.
         targets : ndarray of shape (n_rows, n_programs), optional
             Ones by default.
-
-        Raises
-        ------
-        Unbounded
-            If the softness is zero and no weights meet the targets of some program.
-        SubproblemError
-            If an answer cannot be verified.
         """
         targets = np.ones(self.signs.shape) if targets is None else targets
         is_few = len(Z) <= Z.shape[1]
@@ -107,12 +102,11 @@ class SquaredHinge:
             if is_cold and (is_soft or not is_few):
                 program.approach()
             fit = program.solve((0.0,) if is_soft else (HARD, HARD), QUICK)
-            if fit.violation > VERIFIED and not is_soft:
-                certificate = grow_forever(signs[:, None] * Z, targets[:, k])
-                if certificate is not None:
-                    certificates[k] = certificate
-                    continue
             if fit.violation > VERIFIED:
+                found = None if is_soft else grow_forever(signs[:, None] * Z, targets[:, k])
+                if found is not None:
+                    certificates[k] = found
+                    continue
                 fit, exact[k] = program.solve_carefully(Z, is_few)
             fits.append(fit)
             self.active[:, k] = fit.multipliers > 0
@@ -122,18 +116,10 @@ class SquaredHinge:
         if is_few:
             weights = Z.T @ (self.signs * multipliers)
         else:
-            weights = np.column_stack([fit.point for fit in fits])
+            weights = np.column_stack([fit.weights for fit in fits])
         for k, found in exact.items():
             weights[:, k] = found
         return Solution(multipliers, weights, np.array([fit.violation for fit in fits]))
-
-
-class Fit(NamedTuple):
-    """Multipliers of one program, the point of its rows, and how far it is from optimal."""
-
-    multipliers: np.ndarray
-    point: np.ndarray
-    violation: float
 
 
 class Program:
@@ -162,8 +148,10 @@ class Program:
         for the program as it is.
         """
         last = np.zeros(len(self.signs))
+        squares = self.rows.squares
+        squares = np.where(squares > 0, squares, squares.mean() or 1.0)
         for part in parts:
-            added = part * self.rows.squares
+            added = part * squares
             self.counts["proximal step"] += int(part > 0)
             targets = self.targets + added * last
             fit = self.newton(self.softness + added, targets, most)
@@ -182,7 +170,7 @@ class Program:
                 "a quadratic program was not solved: it violates its optimality conditions by "
                 f"{fit.violation:.1e}, more than {VERIFIED:g}"
             )
-        return fit, base @ fit.point
+        return fit, base @ fit.weights
 
     def newton(self, softness, targets, most):
         """The solution of a program whose softness is above zero everywhere."""
@@ -231,7 +219,7 @@ class Program:
         short = -slacks.min() / max(abs(self.targets).max(), 1e-300)
         apart = kept @ abs(slacks) + (kept - r) @ abs(self.targets)
         value = max(self.targets @ kept, 1e-300)
-        return Fit(kept, point, max(short, apart / value))
+        return Solution(kept, point, max(short, apart / value))
 
 
 class FewRows:
@@ -241,7 +229,7 @@ class FewRows:
 
     def __init__(self, Z):
         self.B = Z @ Z.T
-        self.squares = without_zeros(self.B.diagonal())
+        self.squares = self.B.diagonal()
 
     def solve(self, inside, softness, given):
         """Solve ``(inner products + diag(softness)) x = given`` for the rows inside.
@@ -266,7 +254,7 @@ class ManyRows:
     def __init__(self, Z, few=None):
         self.Z = Z
         self.few = Z.shape[1] if few is None else few
-        self.squares = without_zeros(np.einsum("ij,ij->i", Z, Z))
+        self.squares = np.einsum("ij,ij->i", Z, Z)
 
     def solve(self, inside, softness, given):
         Z = self.Z[inside]
@@ -291,10 +279,6 @@ def factor(square, softness):
     if failed:
         raise SubproblemError("a quadratic program was not solved: its sizes differ too much")
     return lower
-
-
-def without_zeros(squares):
-    return np.where(squares > 0, squares, squares.mean() or 1.0)
 
 
 def grow_forever(A, targets):

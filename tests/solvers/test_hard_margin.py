@@ -53,12 +53,6 @@ def test_it_is_its_literal_statement(separable):
         assert np.allclose(found, w.value, atol=1e-3 * max(1, abs(found).max()))
 
 
-def test_equal_columns_share_the_weight():
-    for seed in range(20):
-        found, _ = solve(draw(seed, False))
-        assert np.isclose(found[0], found[-1], rtol=1e-6, atol=1e-9)
-
-
 def test_two_rows_by_hand():
     """Apart by 4, the margin is 2 on each side."""
     Z = np.array([[1.0], [5.0]])
