@@ -176,9 +176,8 @@ class Elimination:
         self.pivots = first_independent(X)
         self.others = np.setdiff1d(np.arange(X.shape[1]), self.pivots)
         self.is_exact = len(self.pivots) == len(X)
-        self.base = np.eye(len(X))
-        if not self.is_exact:
-            self.base = qr(X[:, self.pivots], mode="economic")[0]
+        columns = X[:, self.pivots]
+        self.base = np.eye(len(X)) if self.is_exact else qr(columns, mode="economic")[0]
         self.equations = self.base.T @ X
         self.E = np.zeros(data.signs.shape)
         self.programs = SquaredHinge(data.signs)
@@ -275,8 +274,7 @@ class DSO(JointClassifier):
         features, and where rows are more than their rank does not keep the margins.
     refit : bool, default=True
         Return the solution for the features selected that minimises ``|W|^2 + C`` times the
-        squares of what margins miss, with a C of 1 where the margins are hard; otherwise the end of
-        the steps itself.
+        squares of what margins miss, with a C of 1 where they are hard; else the end of the steps.
     scale : bool, default=True
         Measure features in units of their pooled within-class standard deviation, from the middle
         of the class means. The bias is a weight that costs as any other, so that both matter.

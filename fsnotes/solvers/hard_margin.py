@@ -21,7 +21,7 @@ ACCURACY = 1e-10  # asked of the solver; what it finds is made more accurate aft
 
 
 def least_norm(Z, signs, multipliers, caps):
-    """Return the weights of least norm among those of least hinge loss.
+    """Return the weights of least norm among those of least hinge loss, verified by a duality gap.
 
     Parameters
     ----------
@@ -33,11 +33,6 @@ def least_norm(Z, signs, multipliers, caps):
         separated.
     caps : ndarray of shape (n_rows,)
         The largest values of the multipliers.
-
-    Raises
-    ------
-    SubproblemError
-        If no answer is verified by its duality gap.
     """
     constraints = np.column_stack([Z, np.ones(len(Z))]) * signs[:, None]
     low = multipliers <= AT_END * caps

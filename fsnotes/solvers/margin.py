@@ -140,11 +140,10 @@ class SoftMargin:
             # Multipliers in proportion to C keep every constraint.
             start = start.multipliers[self.used] * (C * unit / start.C), start.states[self.used]
         answer = program.solve(start)
+        gap = answer.duality_gap
         remedy = f"a smaller C than {C:g}, or columns of similar sizes"
         heaviest = self.sample_weight.max()
-        require_verified(
-            answer.duality_gap, VERIFIED_GAP, "the soft-margin program", remedy, heaviest
-        )
+        require_verified(gap, VERIFIED_GAP, "the soft-margin program", remedy, heaviest)
         weights = np.zeros(len(sizes))
         weights[live] = sizes[live] * answer.weights / length
         multipliers = np.zeros(len(self.sample_weight))

