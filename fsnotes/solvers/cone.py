@@ -321,7 +321,7 @@ class WorkingSet:
     # Newton's method on the features selected
 
     def newton(self, start):
-        """Find an optimum from a guess, or None; features join and leave in blocks until none would."""
+        """Find an optimum from a guess, or None; features join and leave until none would."""
         weights = np.zeros(len(self.features))
         weights[: len(start.weights)] = start.weights
         if start.accuracy:
