@@ -48,10 +48,6 @@ def tsa(y_true, y_pred):
     y_true, y_pred : array-like of shape (n_samples,)
         Labels and predicted labels, of any number of classes.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from fsnotes.metrics import tsa
@@ -71,10 +67,6 @@ def mcc(y_true, y_pred):
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
         Labels and predicted labels, of any number of classes.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -168,10 +160,6 @@ def psf(support):
     ----------
     support : bool array-like, fitted selector, or sequence of either
         A selector is whatever has ``get_support()``.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -281,8 +269,7 @@ def compare_paired(scores_a, scores_b, *, test_fraction, level=0.95):
     """Compare two methods on the same resampled splits of one data set.
 
     This is `score_interval` of ``scores_a - scores_b`` and the corrected resampled t test. If all
-    differences are equal, t is infinite and the p value 0; if all are zero, t is 0 and the p value
-    1.
+    differences are equal, t is infinite and the p value 0; if all are zero, they are 0 and 1.
 
     Parameters
     ----------

@@ -56,14 +56,12 @@ class AROM(SteppingSelector):
     A weight that vanishes stays zero, since its column has become zero. Without the floor the
     objective has no least value, so that the start decides where the steps end; only these two
     depend on units. There each weight that is left meets ``w_j sum_i a_i y_i x_ij = norm``, with
-    multipliers a from 0 to C. So ``norm=1`` drops what ``norm=2`` would at half the C. The
-    solutions of its linear programs are vertices of the same constraints, and its steps come to an
-    end after finitely many.
+    multipliers a from 0 to C. So ``norm=1`` drops what ``norm=2`` would at half the C. Solutions of
+    its linear programs are vertices of the same constraints, and its steps come to an end.
 
     Each step costs what it does in `ZeroNormSVM`, O(N^2 k + N^3) or O(N k^2) for N rows and k
     features left, or in `L1SVM`, O(N k) a pivot. `SubproblemError` is raised if the first solution
-    or the refit cannot be verified. A later step that cannot be verified is not taken, and a
-    warning says so.
+    or the refit cannot be verified. A later step that cannot be is not taken, with a warning.
 
     References
     ----------

@@ -92,8 +92,8 @@ class FSV(SteppingSelector):
 
     Each step solves the dual program of N rows, as `L1SVM`: O(N n) for each hundred of n features
     that join, and O(N k) a pivot with k features in the program. `SubproblemError` is raised if the
-    first program or the refit cannot be verified. A later step that cannot be verified is not
-    taken, and a warning says so.
+    first program or the refit cannot be verified. A later step that cannot be is not taken, with a
+    warning.
 
     References
     ----------

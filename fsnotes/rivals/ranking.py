@@ -42,8 +42,7 @@ class SVMRanking(HingeSelector):
     Notes
     -----
     Two quadratic programs of N rows, O(N^2 n + N^3), or O(N n^2) if rows are more than the n
-    features, for each of the 10 to 40 steps that they take. `SubproblemError` is raised if one
-    cannot be verified.
+    features, for each of their 10 to 40 steps; one that is not verified raises `SubproblemError`.
 
     References
     ----------
