@@ -1,7 +1,6 @@
 """Counts, means and covariances of classes: all that the moment family knows of the data."""
 
 import copy
-import numbers
 
 import numpy as np
 
@@ -119,9 +118,7 @@ class ClassMoments:
 
     def __radd__(self, other):
         # The built-in sum() begins with 0.
-        if isinstance(other, numbers.Number) and other == 0:
-            return copy.deepcopy(self)
-        return NotImplemented
+        return copy.deepcopy(self) if isinstance(other, int) and other == 0 else NotImplemented
 
     def __repr__(self):
         if self._parts is None:

@@ -48,14 +48,12 @@ def kappas_of(sets, gap, S1, S2):
 
     golden = (np.sqrt(5) - 1) / 2
     low, high = np.zeros(len(sets)), np.ones(len(sets))
-    inner, outer = high - golden * (high - low), low + golden * (high - low)
-    values = squares(inner), squares(outer)
     for _ in range(24):
-        left = values[0] > values[1]
+        width = golden * (high - low)
+        inner, outer = high - width, low + width
+        left = squares(inner) > squares(outer)
         low, high = np.where(left, low, inner), np.where(left, outer, high)
-        inner, outer = high - golden * (high - low), low + golden * (high - low)
-        values = squares(inner), squares(outer)
-    return np.sqrt(np.maximum(*values))
+    return np.sqrt(squares((low + high) / 2))
 
 
 def enumerated(gap, S1, S2, level):
