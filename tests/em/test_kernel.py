@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from fsnotes import SparseKernelSVM, ZeroNormSVM, load, make_instance, make_twonorm
+from fsnotes import SparseKernelSVM, ZeroNormSVM, load, make_instance
 from fsnotes.core.reweighting import Run, SoftMargins, descending
 from fsnotes.em.kernel import TwoNormMargins, TwoNorms, root_of
 from fsnotes.em.zero_norm import ZeroNorm
@@ -316,14 +316,6 @@ def test_so_many_candidates():
     assert set(order[moved.basis_]) == set(machine.basis_)
     assert set(order[moved.support_]) == set(machine.support_)
     assert len(quiet(SparseKernelSVM(basis=10**6), X[:100], y[:100]).basis_) == 100
-
-
-def test_thousands_of_rows():
-    X, y = make_twonorm(2000, seed=3)
-    machine = SparseKernelSVM(C=0.3, basis=120).fit(X[:1500], y[:1500])
-    assert 1 <= len(machine.support_) < 30 and machine.result_.status == "converged"
-    # the best machine there is has 0.977
-    assert machine.score(X[1500:], y[1500:]) > 0.96
 
 
 # ---------------------------------------------------------------- degenerate data

@@ -321,14 +321,6 @@ def test_the_price_is_lowered_until_few_enough_are_left():
     assert ZeroNormSVM(C=10, n_features=2).fit(X, y).score(X, y) > 0.7
 
 
-@pytest.mark.parametrize("p", [0.5, 1, 2, np.inf])
-def test_so_many_features_of_other_penalties(p):
-    X, y = load("wdbc", return_X_y=True)
-    for refit in (True, False):
-        machine = ZeroNormSVM(p=p, n_features=4, refit=refit).fit(X, y)
-        assert machine.n_selected_ == 4 and machine.score(X, y) > 0.75
-
-
 # ---------------------------------------------------------------- none, and all
 
 
