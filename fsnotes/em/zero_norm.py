@@ -233,6 +233,7 @@ class ZeroNormSVM(SparseClassifier):
             Cs += [self.C / 2**k for k in range(1, HALVES + 1)]
         descend(self, main, Cs)
         main.warn_of_end(self.tol, self.max_iter)
+        # Squares drop no weight at any C, so that there is one support.
         if not self.refit or self.p == 2:
             return main, runs
         if self.start == "identity" or self.p >= 1:
