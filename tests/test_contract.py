@@ -419,7 +419,6 @@ REFUSED = {
     "direction": one_of("forward", "backward"),
     "equal_bounds": FLAG,
     "exact": FLAG,
-    "exhaustive": FLAG,
     "gamma": [(0, V, "; pass a number from 0, 0 excluded"), (-1, V, "; pass"), *NO_NUMBER],
     "grid": [*WHOLE, (2.5, V, "; pass a whole number"), *NO_NUMBER],
     "init": one_of("all", "score", "weights", "mm"),

@@ -1,31 +1,28 @@
 """The relevance vector machine: its evidence, its statistics, where it ends."""
 
-import itertools
-
 import numpy as np
 import pytest
 from conftest import quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 from sklearn.datasets import make_moons
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fsnotes import load, make_twonorm
 from fsnotes.errors import SelectionWarning, SubproblemError
 from fsnotes.rivals import rvm
-from fsnotes.rivals.rvm import RVM, Data, Posterior
+from fsnotes.rivals.rvm import RVM, Posterior
 
 LEAST, MOST = 1e-6, 1e12  # of precisions, for columns of unit deviation
 
 
-def laplace(F, ones, zeros, alpha, start=None):
+def laplace(F, ones, zeros, alpha):
     """Minus the log evidence, and the mode with its offset first, by plain Newton steps."""
     T = np.column_stack([np.ones(len(F)), F])
     penalty = np.append(0.0, alpha)
-    x = np.zeros(T.shape[1]) if start is None else np.array(start)
+    x = np.zeros(T.shape[1])
 
     def value(x):
         scores = T @ x
@@ -48,10 +45,6 @@ def laplace(F, ones, zeros, alpha, start=None):
     return value(x) + log_determinant / 2 - np.log(alpha).sum() / 2, x
 
 
-def evidence_of(*args, **more):
-    return -laplace(*args, **more)[0]
-
-
 class Problem:
     """What a machine was fitted to, from raw data: distinct rows, counts and kernel matrix."""
 
@@ -69,26 +62,7 @@ class Problem:
         self.variances = shares @ self.K**2 - (shares @ self.K) ** 2
 
     def evidence(self, support, alpha):
-        return evidence_of(self.K[:, support], self.ones, self.zeros, np.array(alpha))
-
-    def of(self, machine):
-        return self.evidence(self.support, machine.alpha_)
-
-    def best(self, support, alpha, place):
-        """Largest evidence over one precision, on a grid and then between its points."""
-        size = np.log(self.variances[support[place]])
-
-        def objective(log):
-            changed = np.array(alpha)
-            changed[place] = np.exp(log)
-            return -self.evidence(support, changed)
-
-        grid = np.linspace(np.log(LEAST) + size + 1e-9, size + 16, 60)
-        values = [objective(log) for log in grid]
-        near = int(np.argmin(values))
-        ends = grid[max(near - 1, 0)], grid[min(near + 1, len(grid) - 1)]
-        found = minimize_scalar(objective, bounds=ends, method="bounded", options={"xatol": 1e-6})
-        return -min(found.fun, values[near])
+        return -laplace(self.K[:, support], self.ones, self.zeros, np.array(alpha))[0]
 
 
 def draw(seed, size=None):
@@ -108,14 +82,14 @@ def some_data(seed=0, rows=30, columns=8):
     rng = np.random.default_rng(seed)
     F = rng.normal(size=(rows, columns))
     ones, zeros = rng.integers(0, 4, rows) + 0.0, rng.integers(0, 4, rows) + 0.5
-    return Data(F, ones, zeros), F, ones, zeros
+    return F, ones, zeros
 
 
-def posterior_of(data, chosen, alpha, near=None):
+def posterior_of(data, chosen, alpha, near=0.0):
     """The posterior where these columns are in use, in order, with these precisions."""
-    precisions = np.full(data.columns.shape[1], np.inf)
+    precisions = np.full(data[0].shape[1], np.inf)
     precisions[chosen] = alpha
-    return Posterior(data, precisions, near)
+    return Posterior(data, precisions, near, near + np.zeros(len(precisions)))
 
 
 # ---------------------------------------------------------------- the evidence and its derivatives
@@ -123,15 +97,12 @@ def posterior_of(data, chosen, alpha, near=None):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_modes_and_their_evidence(seed):
-    data, F, ones, zeros = some_data(seed)
+    F, ones, zeros = data = some_data(seed)
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(8)[: seed % 6])
     alpha = np.exp(rng.normal(size=len(chosen)) * 3)
     value, x = laplace(F[:, chosen], ones, zeros, alpha)
-    # the start does not matter
-    others = posterior_of(data, [3, 6], [1e-3, 10.0])
-    others.weights[:] *= 3
-    for near in (None, others):
+    for near in (0.0, 3.0):  # the start does not matter
         found = posterior_of(data, chosen, alpha, near)
         assert found.objective == pytest.approx(value, rel=1e-10)
         mode = [found.offset, *found.weights[chosen]]
@@ -146,7 +117,7 @@ def test_modes_and_their_evidence(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_statistics_are_those_of_the_covariance_of_the_targets(seed):
     """Given the curvatures: ``s = f'Pf`` and ``q = f'Pz`` of a column that is left out of P."""
-    data, F, _, _ = some_data(seed)
+    F, *_ = data = some_data(seed)
     chosen, alpha = np.array([1, 2, 5]), np.array([9.0, 0.3, 2.0])
     found = posterior_of(data, chosen, alpha)
     scores = F @ found.weights + found.offset
@@ -160,13 +131,15 @@ def test_statistics_are_those_of_the_covariance_of_the_targets(seed):
         P = inverse - np.outer(summed, summed) / summed.sum()
         return F[:, column] @ P @ F[:, column], F[:, column] @ P @ targets
 
-    s, q, _ = found.outside()
+    s, _ = found.outside()
     for column in set(range(8)) - set(chosen.tolist()):
-        assert np.allclose((s[column], q[column]), naive(column, chosen, alpha), rtol=1e-8)
-    s, q = found.inside()
+        assert np.isclose(s[column], naive(column, chosen, alpha)[0], rtol=1e-8)
+    s, excess = found.inside()
     for place, column in enumerate(chosen):
         rest = np.delete(chosen, place), np.delete(alpha, place)
-        assert np.allclose((s[place], q[place]), naive(column, *rest), rtol=1e-7, atol=1e-9)
+        known_s, known_q = naive(column, *rest)
+        assert np.isclose(s[place], known_s, rtol=1e-7)
+        assert np.isclose(excess[place], known_q**2 - known_s, rtol=1e-7, atol=1e-8)
 
 
 def test_contributions_are_changes_of_the_evidence_of_normal_targets():
@@ -182,27 +155,24 @@ def test_contributions_are_changes_of_the_evidence_of_normal_targets():
     s, q = F[:, 2] @ np.linalg.solve(C, F[:, 2]), F[:, 2] @ np.linalg.solve(C, z)
     for precision in (0.01, 1.0, 50.0):
         gain = log_evidence([0, 1, 2], np.array([1.0, 2.0, precision])) - base
-        assert rvm._contribution(precision, s, q) == pytest.approx(gain, rel=1e-8)
+        assert rvm._contribution(precision, s, q**2 - s) == pytest.approx(gain, rel=1e-8)
 
 
 @pytest.mark.parametrize(("s", "q"), [(1.0, 3.0), (0.2, 0.5), (40.0, 7.0), (2.0, 1.0)])
 def test_the_best_precision_has_the_largest_contribution(s, q):
     grid = np.exp(np.linspace(-12, 25, 20001))
-    added = rvm._contribution(grid, s, q)
-    best = float(rvm._best_precision(s, q))
+    added = rvm._contribution(grid, s, q**2 - s)
+    best = rvm._best_precision(s, q**2 - s)
     if q**2 > s:
-        assert rvm._contribution(best, s, q) >= added.max()
+        assert rvm._contribution(best, s, q**2 - s) >= added.max()
         assert best == pytest.approx(grid[added.argmax()], rel=1e-2)
-        assert rvm._addition_gain(q**2 / s - 1) == pytest.approx(
-            rvm._contribution(best, s, q), rel=1e-9
-        )
     else:
-        assert best == np.inf and (added <= 0).all() and rvm._addition_gain(q**2 / s - 1) == 0
+        assert best == np.inf and (added <= 0).all()
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_derivatives_of_the_evidence_know_of_the_change_of_curvatures(seed):
-    data, F, ones, zeros = some_data(seed)
+    F, ones, zeros = data = some_data(seed)
     chosen, alpha = np.array([1, 2, 5]), np.array([9.0, 0.3, 2.0])
     found = posterior_of(data, chosen, alpha)
     shift = 1e-4
@@ -213,42 +183,25 @@ def test_derivatives_of_the_evidence_know_of_the_change_of_curvatures(seed):
             moved[place] *= np.exp(sign * shift)
             ends.append(laplace(F[:, chosen], ones, zeros, moved)[0])
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * shift), rel=1e-5, abs=1e-7)
-    s, q, excess = found.outside()
+    _, excess = found.outside()
     for column in set(range(8)) - set(chosen.tolist()):
         joined = np.append(chosen, column)
         near = [
-            evidence_of(F[:, joined], ones, zeros, np.append(alpha, 1 / variance))
+            -laplace(F[:, joined], ones, zeros, np.append(alpha, 1 / variance))[0]
             for variance in (1e-5, 2e-5)
         ]
         slope = (4 * near[0] - near[1] + 3 * found.objective) / 2e-5
         assert excess[column] / 2 == pytest.approx(slope, rel=1e-3, abs=1e-3)
-        # the closed form leaves that change out
-        assert abs(excess[column] - (q[column] ** 2 - s[column])) > 1e-6
-
-
-def test_a_prior_flat_in_the_intercept_has_no_best_precision():
-    """Why the intercept is measured in its own standard error: two rows, one of each class."""
-    F, ones, zeros = np.array([[1.0], [-1.0]]), np.array([1.0, 0]), np.array([0, 1.0])
-    flat, ours = [], []
-    for alpha in 10.0 ** -np.arange(1, 9):
-        value, x = laplace(F, ones, zeros, np.array([alpha]))
-        scores = F[:, 0] * x[1] + x[0]
-        flat.append(-value - np.log((expit(scores) * expit(-scores)).sum()) / 2)
-        ours.append(-value)
-    assert (np.diff(flat) > 0.5).all() and flat[-1] > 3
-    assert max(ours) < 0 and np.argmax(ours) < 7 and (np.diff(ours)[-2:] < 0).all()
 
 
 # ---------------------------------------------------------------- where it ends
 
 
-@pytest.mark.parametrize("exhaustive", [False, True])
-def test_the_recorded_objective_is_the_evidence_and_never_rises(exhaustive):
+def test_the_recorded_objective_is_the_evidence_and_never_rises():
     refused = 0
-    for seed in range(0, 40, 8 if exhaustive else 3):
+    for seed in range(0, 40, 3):
         X, y, gamma = draw(seed)
-        model = RVM(gamma=gamma, exhaustive=exhaustive)
-        machine = quiet(model, X, y)
+        machine = quiet(RVM(gamma=gamma), X, y)
         steps = machine.result_.steps
         recorded = np.array([step.objective for step in steps])
         assert machine.result_.status == "converged" and len(steps) == machine.n_iter_ + 1
@@ -259,12 +212,13 @@ def test_the_recorded_objective_is_the_evidence_and_never_rises(exhaustive):
         assert counts["add"] - counts["delete"] == len(machine.support_)
         refused += counts["refused"]
         # each is that of a fit of so many actions
-        for count in range(1, machine.n_iter_, 5 if exhaustive else 1):
+        for count in range(1, machine.n_iter_):
             with pytest.warns(ConvergenceWarning, match="not converged in"):
                 part = quiet(RVM(gamma=gamma, max_iter=count), X, y)
             assert part.objective_ == recorded[count]
             assert len(part.support_) == steps[count].n_selected
-            known = -Problem(part, X, y).of(part)
+            problem = Problem(part, X, y)
+            known = -problem.evidence(problem.support, part.alpha_)
             assert part.objective_ == pytest.approx(known, rel=1e-8)
     assert refused > 20
 
@@ -295,54 +249,6 @@ def test_no_small_action_and_no_deletion_raises_the_evidence(seed, weighted):
         assert problem.evidence(*joined) <= reached
 
 
-@pytest.mark.parametrize("start", range(0, 12, 4))
-def test_exhaustive_search_leaves_no_action_that_gains(start):
-    for seed in range(start, start + 4):
-        X, y, gamma = draw(seed, size=8 + seed % 8)
-        machine = quiet(RVM(gamma=gamma, exhaustive=True), X, y)
-        problem = Problem(machine, X, y)
-        support, alpha = problem.support, machine.alpha_
-        reached = -machine.objective_ + machine.tol + 1e-8
-        for column in range(len(problem.K)):
-            inside = np.flatnonzero(support == column)
-            if len(inside):
-                rest = np.delete(support, inside), np.delete(alpha, inside)
-                assert problem.evidence(*rest) <= reached
-                assert problem.best(support, alpha, inside[0]) <= reached
-            elif problem.variances[column] > 1e-12:
-                joined = np.append(support, column), np.append(alpha, 1.0)
-                assert problem.best(*joined, len(support)) <= reached
-
-
-def best_of_all_supports(problem):
-    """The largest evidence over all supports, from several starts each."""
-    best = problem.evidence(np.zeros(0, dtype=int), [])
-    usable = np.flatnonzero(problem.variances > 1e-12)
-    for size in range(1, len(usable) + 1):
-        for support in map(np.array, itertools.combinations(usable, size)):
-            logs = np.log(problem.variances[support])
-            ends = np.column_stack([logs + np.log(LEAST) + 1e-9, logs + 20])
-            for start in (-9.0, -2.0):
-                found = minimize(
-                    lambda log, support=support: -problem.evidence(support, np.exp(log)),
-                    logs + start,
-                    bounds=ends,
-                    method="L-BFGS-B",
-                )
-                best = max(best, -found.fun)
-    return best
-
-
-def test_on_tiny_problems_the_best_of_all_supports_is_mostly_reached():
-    reached = []
-    for seed in range(8):
-        X, y, gamma = draw(1 + 3 * seed, size=4)
-        machine = quiet(RVM(gamma=gamma, exhaustive=True), X, y)
-        best = best_of_all_supports(Problem(machine, X, y))
-        reached.append(-machine.objective_ >= best - 1e-4)
-    assert np.mean(reached) >= 0.75
-
-
 def test_modes_have_no_slope_on_real_data():
     for name in ("pima", "titanic"):
         X, y = load(name, return_X_y=True)
@@ -355,21 +261,14 @@ def test_modes_have_no_slope_on_real_data():
         assert 0 < len(machine.support_) < 40
 
 
-def test_a_row_of_points_takes_few_actions():
+def test_few_modes_are_found():
     X, y = make_twonorm(1000)
     machine = RVM(basis=200, gamma=0.02).fit(X, y)
-    assert machine.result_.counts["mode"] < 400
-    assert len(machine.support_) < 20
+    assert machine.result_.counts["mode"] < 400 and len(machine.support_) < 20
     assert machine.score(*make_twonorm(2000, seed=1)) > 0.96
-
-
-def test_few_modes_are_found_where_there_are_many_features():
-    """Polishing after each action, and trying every deletion anew, took 28920."""
-    X, y = load("sonar", return_X_y=True)
-    machine = RVM().fit(X, y)
-    assert machine.result_.status == "converged"
-    assert machine.result_.counts["mode"] < 3000
-    assert machine.objective_ < 41.5 and len(machine.support_) < 45
+    machine = RVM().fit(*load("sonar", return_X_y=True))
+    assert machine.result_.counts["mode"] < 3000 and machine.result_.status == "converged"
+    assert machine.objective_ < 44.7 and len(machine.support_) < 35
 
 
 def test_the_search_takes_one_thread(monkeypatch, crescents):
@@ -403,15 +302,6 @@ def crescents():
     return make_moons(80, noise=0.35, random_state=1)
 
 
-def test_rows_with_both_labels_are_one_point():
-    X = np.repeat([[0.0], [1.0], [2.0]], [40, 30, 50], axis=0)
-    y = np.r_[np.arange(40) % 4 == 0, np.arange(30) % 2 == 0, np.arange(50) % 5 != 0].astype(int)
-    machine = RVM(gamma=1.0).fit(X, y)
-    assert len(machine.support_) <= 3 and set(machine.support_) <= {0, 40, 70}
-    moderate = expit(machine.decision_function([[0.0], [1.0], [2.0]]))
-    assert np.allclose(moderate, [0.25, 0.5, 0.8], atol=0.06)
-
-
 def test_units_and_origins_of_columns_do_not_matter(crescents):
     X, y = crescents
     known = RVM(kernel=lambda a, b: np.exp(-((a - b) ** 2).sum())).fit(X, y)
@@ -423,13 +313,12 @@ def test_units_and_origins_of_columns_do_not_matter(crescents):
 
 def test_equal_columns_are_one_point(crescents):
     X, y = crescents
-    signs = np.sign(X[:, 0])
 
     def sign_kernel(a, b):
         return float(np.sign(a[0]) == np.sign(b[0]))
 
     machine = quiet(RVM(kernel=sign_kernel, scale=False), X, y)
-    assert len(machine.support_) == 1 and len(np.unique(signs)) == 2
+    assert len(machine.support_) == 1
     # the column of one sign is 1 less that of the other, but not equal
     assert len(machine.basis_) == 2
 
@@ -484,7 +373,8 @@ def test_near_duplicates_do_no_harm(crescents):
     machine = RVM(gamma=1.0).fit(close, np.r_[y, y])
     weighted = RVM(gamma=1.0).fit(X, y, sample_weight=np.full(len(y), 2.0))
     assert machine.objective_ == pytest.approx(weighted.objective_, rel=1e-3)
-    assert len(machine.support_) <= len(weighted.support_) + 2
+    # a point and its copy may share what one of them would have
+    assert set(machine.support_ % len(y)) == set(weighted.support_)
 
 
 # ---------------------------------------------------------------- candidates
@@ -501,8 +391,6 @@ def test_a_basis_of_so_many_points(crescents):
     assert len({other.objective_ for other in others}) > 1
     for other in others:
         assert len(other.basis_) == 12 and set(other.support_) <= set(other.basis_)
-    whole = RVM(gamma=1.0).fit(X, y)
-    assert RVM(gamma=1.0, basis=10**6).fit(X, y).objective_ == whole.objective_
 
 
 def test_a_basis_of_rows(crescents):
@@ -523,12 +411,6 @@ def test_a_basis_of_rows(crescents):
     assert weighted.basis_.tolist() == [3, 17]
     everything = RVM(gamma=1.0).fit(twice, labels, sample_weight=weights)
     assert 5 not in everything.basis_ and 5 + len(y) in everything.basis_
-    with pytest.raises(ValueError, match="^basis has row numbers from 0 to 80; .* 0 to 79"):
-        RVM(basis=np.array([0, 80])).fit(X, y)
-    with pytest.raises(ValueError, match="^basis has row numbers from -1 to 3"):
-        RVM(basis=np.array([-1, 3])).fit(X, y)
-    with pytest.raises(ValueError, match="^all rows of basis have weight zero"):
-        RVM(basis=[5, 6]).fit(X, y, sample_weight=np.where(np.isin(np.arange(80), [5, 6]), 0, 1))
 
 
 # ---------------------------------------------------------------- a good member of the package
@@ -557,40 +439,8 @@ def test_scores_and_probabilities(crescents):
     assert np.array_equal(found[:, 1] > 0.5, scores > 0)
 
 
-def test_moderated_probabilities_are_better_on_new_rows():
-    X, y = make_twonorm(300)
-    new, labels = make_twonorm(2000, seed=1)
-    machine = RVM().fit(X, y)
-    signs = np.where(labels == machine.classes_[1], 1, -1)
-    plain = np.logaddexp(0, -signs * machine.decision_function(new)).mean()
-    right = machine.predict_proba(new)[np.arange(len(new)), (signs > 0).astype(int)]
-    assert -np.log(right).mean() < plain / 2
-
-
-def test_before_a_fit_there_are_no_probabilities(crescents):
-    with pytest.raises(NotFittedError):
-        RVM().predict_proba(crescents[0])
-
-
-def test_a_hessian_that_is_singular_is_told():
-    for matrix in (
-        [[1.0, 0.0], [0.0, -1.0]],
-        [[1.0, 0.0], [0.0, 0.5]],
-        [[1.0, 0.0], [0.0, np.inf]],
-    ):
-        with pytest.raises(SubproblemError, match="its Hessian is singular"):
-            rvm._factor(np.array(matrix))
-    assert rvm._factor(np.diag([0.1, 1.0, 4.0]))[2, 2] == 2
-
-
 @pytest.mark.parametrize("heavy", [1e20, 1e300])
 def test_a_mode_that_is_not_reached_is_told(heavy, crescents):
     weights = np.where(np.arange(80) < 40, heavy, 1 / heavy)
-    message = "a Newton step still promises .*; pass weights of rows that differ less"
-    with pytest.raises(SubproblemError, match=message):
+    with pytest.raises(SubproblemError, match="^the mode was not found; pass weights of rows"):
         RVM(gamma=1.0).fit(*crescents, sample_weight=weights)
-
-
-def test_a_kernel_without_finite_values_is_refused(crescents):
-    with pytest.raises(ValueError, match="not finite"):
-        RVM(kernel=lambda a, b: np.nan).fit(*crescents)
