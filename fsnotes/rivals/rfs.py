@@ -97,8 +97,7 @@ class RowSums:
         return stages(self._stages(tol), self.W, tol=0, max_iter=max_iter, warn_of=("rose",))
 
     def _stages(self, tol):
-        parts = np.split(self.factors, [len(self.X)])
-        units = np.array([part.sum() for part in parts])
+        units = np.add.reduceat(self.factors, [0, len(self.X)])
         smoothing = np.full(2, np.inf)
         for _ in range(STAGES):
             self.start(np.minimum(smoothing, FIRST * self.objective(self.W) / units), tol)
