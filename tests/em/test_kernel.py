@@ -8,9 +8,10 @@ import cvxpy as cp
 import numpy as np
 import optimality
 import pytest
-from conftest import GOOD, LABELS, Losses, descended, falls_of, least_loss, objective_of, quiet
+from definitions import Losses, descended, falls_of, least_loss, objective_of, quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances import GOOD, LABELS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 

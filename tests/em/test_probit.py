@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import in_units, quiet, units
+from definitions import in_units, quiet, units
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad

@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import optimality
 import pytest
-from conftest import (
+from definitions import (
     Losses,
     descended,
     exact,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import quiet
+from definitions import quiet
 
 from fsnotes import MPM, GreedyMPM, load, make_instance, make_wide
 from fsnotes.core.bounds import kappa

@@ -5,7 +5,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
-from conftest import in_units, least_loss, quiet, scaled
+from definitions import in_units, least_loss, quiet, scaled
 from instances import draw
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning

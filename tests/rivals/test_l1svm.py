@@ -6,8 +6,8 @@ import cvxpy as cp
 import highspy
 import numpy as np
 import pytest
-from conftest import GOOD, LABELS, pooled_deviation, quiet, units
-from instances import draw
+from definitions import pooled_deviation, quiet, units
+from instances import GOOD, LABELS, draw
 from sklearn.datasets import load_wine
 
 from fsnotes import L1SVM, load, make_instance, make_wide

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import pooled_deviation, quiet
+from definitions import pooled_deviation, quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import draw

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import quiet
+from definitions import quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit

@@ -7,7 +7,8 @@ import warnings
 import instances
 import numpy as np
 import pytest
-from conftest import GOOD, LABELS, quiet, units
+from definitions import quiet, units
+from instances import GOOD, LABELS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.metrics.pairwise import pairwise_kernels

@@ -5,7 +5,7 @@ import contextlib
 import instances
 import numpy as np
 import pytest
-from conftest import quiet, units
+from definitions import quiet, units
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from fsnotes import (
