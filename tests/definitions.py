@@ -75,6 +75,7 @@ def kappa_of(features, known):
         )
 
     low, high = 0.0, 1.0
+    # a step leaves two thirds of the interval, and 100 steps less than rounding
     for _ in range(100):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         low, high = (a, high) if value(a) < value(b) else (low, b)

@@ -101,6 +101,7 @@ def draw_unlike(seed, *, wide=False):
 
     There are more rows than features in each class or, if wide, fewer in both together.
     """
+    # the second number makes these draws others than those of `draw` from the same seed
     rng = np.random.default_rng([seed, 3])
     n = int(rng.integers(20, 50)) if wide else int(rng.integers(1, 15))
     sizes = rng.integers(3, n // 2 - 1, 2) if wide else rng.integers(n + 3, 4 * n + 20, 2)

@@ -222,6 +222,7 @@ def test_a_path_prunes_weighs_and_ends_below_a_trivial_bound():
     X, y = make_wide(20, 60)
     with pytest.warns(TrivialBoundWarning):
         path = L1MPM().path(X, y)
+    # a bound of 1 cannot be promised, so that the last of the usual 50 is left out
     assert path.retains[-1] < 1 and len(path.retains) == 49
     for bad, words in (([], "shape"), ([[0.1]], "shape"), ([0.5, 1.1], "retains=1.1"), ([0], "=0")):
         with pytest.raises(ValueError, match=words):
@@ -515,6 +516,7 @@ def test_a_column_that_varies_by_rounding_alone_is_constant():
     rng = np.random.default_rng(0)
     shares, y = rng.dirichlet(np.ones(7), 60), np.repeat([0, 1], 30)
     signal = rng.normal(size=(60, 2)) + y[:, None]
+    # seconds since 1970, microseconds apart: floats of this size are 2.4e-7 apart
     stamps = 1.7e9 + rng.integers(0, 5, 60) * 1e-6
     X = np.column_stack([signal, shares.sum(axis=1), stamps])
     assert (np.ptp(X, axis=0) > 0).all()

@@ -41,6 +41,7 @@ def test_kappa_and_delta_are_inverse(d):
 
 def test_ends_and_arrays():
     assert kappa(0) == 0 and delta(0) == 0 and np.isinf(kappa(1)) and delta(np.inf) == 1
+    # kappa^2 is delta / (1 - delta): 0.8 / 0.2 is 4, and 0.9 / 0.1 is 9
     assert np.isclose(kappa(0.8), 2) and np.isclose(delta(3), 0.9)
     grid = np.linspace(0, 0.99, 12).reshape(3, 4)
     assert np.allclose(delta(kappa(grid)), grid) and kappa(grid).shape == (3, 4)
@@ -54,6 +55,7 @@ def scaled_errors(machine, kappas, mixture, gap, S1, S2):
     """Of the weights, the deviations and the kappas, from the definition of the frontier."""
     w = np.linalg.solve(mixture * S1 + (1 - mixture) * S2, gap)
     s1, s2 = deviations_along(w, [S1, S2])
+    # features differ in size by up to 1e4, so weights are compared in units of deviations
     unit = np.sqrt(np.diag(S1) + np.diag(S2))
     wanted = w / (gap @ w)
     return (
@@ -67,6 +69,7 @@ def scaled_errors(machine, kappas, mixture, gap, S1, S2):
 @given(seed=st.integers(0, 10**6), mixture=st.floats(0.01, 0.99))
 @settings(max_examples=120, deadline=None, derandomize=True)
 def test_points_of_the_frontier(wide, seed, mixture):
+    # random wide data have a separating direction unless a ridge takes it away
     X, y, ridge = draw(seed, wide, 0.1 if wide else 0)
     gap, S1, S2 = definition(X, y, ridge)
     pair = pair_of(X, y, ridge)
@@ -227,6 +230,7 @@ def test_the_short_way_is_the_frontiers(seed):
     pair = pair_of(X, y, ridge)
     short, long = _minimax_by_newton(pair), Frontier(pair).balanced()
     if short is None:
+        # it gives up only where one class has more than three quarters of the mixture
         assert abs(long.mixture - 0.5) > 0.25
         return
     assert np.isclose(short.kappa, long.kappa, rtol=1e-9)
@@ -240,6 +244,7 @@ def test_the_short_way_leaves_the_rest_to_the_frontier():
     gap, S1, S2 = definition(X, y)
     none = np.zeros_like(S1)
     singular = np.block([[S1, S1], [S1, S1]]), np.block([[S2, S2], [S2, S2]])
+    # a class without variance, or deviations that differ by a factor of a thousand
     for covariances in [(S1, none), (none, S2), (S1, 1e6 * S2), (1e6 * S1, S2)]:
         assert _minimax_by_newton(MomentPair(gap, covariances)) is None
     assert _minimax_by_newton(MomentPair(np.append(gap, gap), singular)) is None
@@ -260,6 +265,7 @@ def stated_kappa2(kappa1, gap, S1, S2):
     problem = cp.Problem(cp.Minimize(s2), [gap @ w - kappa1 * s1 >= 1])
     tight = dict.fromkeys(["tol_gap_abs", "tol_gap_rel", "tol_feas"], 1e-9)
     for shift in (1e-8, 1e-10, 1e-12):  # of its linear systems
+        # CVXPY warns of inaccurate answers, and the status refuses them below
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             problem.solve(solver=cp.CLARABEL, static_regularization_constant=shift, **tight)
@@ -321,6 +327,7 @@ def test_the_curve_is_convex_and_falls(seed):
     X, y, _ = draw(seed)
     gap, S1, S2 = definition(X, y)
     frontier = Frontier(pair_of(X, y))
+    # points that are even in the logit come close to the mixtures 0 and 1, too
     logits = np.linspace(-12, 12, 200)
     mixtures = np.concatenate([[0], 1 / (1 + np.exp(-logits)), [1]])
     kappas = frontier.kappas(mixtures)
@@ -332,6 +339,7 @@ def test_the_curve_is_convex_and_falls(seed):
     unit = steps / size
     turns = unit[:-1, 0] * unit[1:, 1] - unit[:-1, 1] * unit[1:, 0]
     assert turns.min() > -1e-13
+    # the curve of a single feature is a straight line
     if len(gap) > 1:
         assert turns.max() > 1e-9
     # its slope is that of the deviations

@@ -84,6 +84,7 @@ def test_equal_samples_become_one_whichever_columns_differ():
     y, weights = rng.integers(0, 2, 60), np.ones(60)
     weights[7] = 0
     for n_equal in (None, 0, 4, 11):
+        # so many columns are equal in all rows; with None all rows differ
         table = X.copy() if n_equal is not None else rng.normal(size=X.shape)
         table[:, len(X[0]) - (n_equal or 0) :] = 7.0
         samples = Samples.drop_zero_weight(table, y, weights)

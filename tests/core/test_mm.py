@@ -128,6 +128,7 @@ def check_descent(result):
 def regression(seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(15, 8))
+    # two of the three columns that count nearly agree
     A[:, 1] = A[:, 0] + 0.1 * rng.normal(size=15)
     return A, A[:, :3] @ [2.0, -1, 0.5] + 0.3 * rng.normal(size=15)
 
@@ -138,11 +139,13 @@ def regression(seed):
 @pytest.mark.parametrize("size", [1, 2, 5, 31])
 def test_means_with_weights_find_the_median(size):
     for seed in range(20):
+        # tails are so heavy that the mean, at which the steps start, may be far from the median
         numbers = np.random.default_rng(seed).standard_cauchy(size)
         problem = Median(numbers)
         x, result, _ = recorded(problem, np.array([numbers.mean()]), tol=1e-10, max_iter=5000)
         check_descent(result)
         assert result.status == "converged"
+        # any point between the middle numbers is a median; round corners move the ends a little
         low, high = np.sort(numbers)[[(size - 1) // 2, size // 2]]
         assert low - 0.05 <= x[0] <= high + 0.05
         # where the derivative of the sum of rounded sizes is zero
@@ -238,6 +241,7 @@ def test_tol_is_the_change_over_the_largest_variable():
 def test_variables_are_measured_against_the_largest():
     for unit in (1e-12, 1.0, 1e12):
         _, result, _ = recorded(Gradient(unit), np.array([9 * unit]), tol=1e-3)
+        # the start, and 13 halvings: 8 / 2^13 of a unit is the first change below tol
         assert len(result.steps) == 14
 
 

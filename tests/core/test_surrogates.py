@@ -13,6 +13,7 @@ from fsnotes import L1, MCP, SCAD, CappedL1, Exponential, Log, Power
 from fsnotes.core.surrogates import Surrogate, check_surrogate
 
 SIZES = np.append(0, np.geomspace(1e-4, 20, 200))
+# it is smooth at 0, and so concave in the square of the size alone
 RIDGE = Power(0.5, 0.1)
 IN_SIZE = [L1(), Exponential(), Log(), Power(), CappedL1(), MCP(), SCAD()]
 
@@ -122,6 +123,7 @@ def test_at_a_corner_the_slope_is_that_from_the_right():
 def test_a_smoothed_power_is_accurate_far_below_its_floor():
     for p, eps in [(0.5, 1.0), (0.1, 3.0), (1.5, 2.0), (1.0, 0.01)]:
         t = eps * np.array([1e-8, 1e-6, 1e-4])
+        # where (t / eps)^2 is 1e-16, the difference of the two powers has no digit left
         series = eps**p * p / 2 * (t / eps) ** 2 * (1 + (p - 2) / 4 * (t / eps) ** 2)
         assert np.allclose(Power(p, eps).value(t), series, rtol=1e-9, atol=0)
 
@@ -172,6 +174,7 @@ def test_the_variable_follows_from_the_parameters():
 def tangents(surrogate, at, to):
     """By the size and by the square; the first only where it is promised to lie above."""
     value = surrogate.value(at)
+    # an infinite slope times no distance is no number, and those who call skip such tangents
     with np.errstate(invalid="ignore"):
         if surrogate.concave_in == "|w|":
             yield value + surrogate.slope(at) * (to - at), surrogate.slope(at)
@@ -201,6 +204,7 @@ def test_gentle_parameters_give_the_l1_norm(surrogate):
 
 
 @pytest.mark.parametrize(
+    # beyond its corners MCP is a / 2, and SCAD is b (a + 1) / 2
     ("surrogate", "most"),
     [(Exponential(1e6), 1), (CappedL1(1e-5), 1), (MCP(1e-5), 5e-6), (SCAD(1e-5, 3), 2e-5)],
 )

@@ -173,6 +173,7 @@ def test_a_dear_two_norm_leaves_the_usual_machine():
 def test_labels_do_not_enter_the_two_norm():
     """The printed matrix of ``y_i y_j k_ij`` gives another machine; K gives the usual one."""
     X, y, K, signs = small(3)
+    # with penalties next to nothing, the two-norm is all that is minimised beside the losses
     tiny = np.full(len(y), 1e-8)
     known = SVC(C=0.5, kernel="precomputed", tol=1e-9).fit(K, signs)
     right, *_ = sparse_kernel_step(K, signs, 1.0, tiny, 1.0)

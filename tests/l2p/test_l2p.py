@@ -185,6 +185,7 @@ def test_the_objective_never_rises_and_is_that_of_the_weights(p, C):
 def test_a_fit_records_its_steps():
     machine = DSO(p=0.5).fit(*load_wine(return_X_y=True))
     found = machine.result_
+    # each of six stages records where it starts, which is not a step
     assert found.status == "converged" and machine.n_iter_ == len(found.steps) - 6
     assert [step.stage for step in found.steps if step.change == np.inf] == list(range(6))
     assert set(found.counts) == {"newton step", "proximal step"}

@@ -62,6 +62,7 @@ def test_fisher_scores_are_those_of_the_definition():
         X, y = drawn(seed)
         scores, n_classes = fisher_score(X, y), 2 + seed % 3
         assert scores == pytest.approx(brute_fisher(X, y.tolist()), rel=1e-9)
+        # F has the same two sums, each over its degrees of freedom
         degrees = (len(y) - n_classes) / (n_classes - 1)
         assert scores * degrees == pytest.approx(f_classif(X, y)[0], rel=1e-6)
 
@@ -119,6 +120,7 @@ def information(first, second):
 
 def cut(column, spread):
     """Levels by exact arithmetic."""
+    # columns of up to three values are levels already
     if spread is None or len(set(column)) <= 3:
         return column
     column = [Fraction(value) for value in column]
@@ -182,6 +184,7 @@ def test_what_does_not_matter(score):
 
             scores = found(X, y)
             same = partial(pytest.approx, rel=1e-6, abs=1e-9)
+            # powers of two change units and no digit
             factors = rng.choice([-1, 1], n) * 2.0 ** rng.integers(-30, 30, n)
             assert found(X * factors + rng.integers(-3, 3, n) * factors, y) == same(scores)
             rows, columns = rng.permutation(len(y)), rng.permutation(n)

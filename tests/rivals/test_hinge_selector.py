@@ -388,6 +388,7 @@ def test_where_nothing_is_dropped_the_selectors_say_so(model):
 
 def useless():
     """Rows on which no weights have a smaller loss than none: the parity, and a heavy class."""
+    # rows, labels, and the least loss: 1 for each of four rows, or 2 for each of three
     yield np.array([[0.0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1]), 4
     for seed in range(5):
         X = np.random.default_rng(seed).normal(size=(60, 2))

@@ -139,6 +139,7 @@ def test_copies_of_columns_and_numbers_far_from_zero_change_no_value():
             machine = L1SVM(C=C, refit=False).fit(X, y)
             double = L1SVM(C=C, refit=False).fit(np.hstack([X, X]), y)
             assert np.isclose(double.objective_, machine.objective_, rtol=1e-9)
+            # at a vertex only one of two equal columns has a weight
             halves = np.split(double.coef_[0], 2)
             assert not np.logical_and(*halves).any()
             assert np.allclose(np.sum(halves, axis=0), machine.coef_[0], rtol=1e-5, atol=1e-9)
@@ -252,6 +253,7 @@ def test_a_small_C_selects_nothing_and_names_the_first_that_does(name):
     assert np.isclose(named(caught), known, rtol=1e-5)
     assert machine.n_selected_ == 0
     parts = np.bincount(y) / len(y)
+    # each row of the lighter class has a loss of 2 where there are no weights
     assert np.isclose(machine.objective_, 0.002 * parts.min())
     assert machine.intercept_ == [1 if parts[1] > parts[0] else -1]
     assert L1SVM(C=known * (1 + 1e-3)).fit(X, y).n_selected_ >= 1

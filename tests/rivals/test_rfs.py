@@ -128,6 +128,7 @@ def test_a_step_gains_no_less_than_the_reweighted_ridge_regression():
     sums.start(np.array([1e-2, 1e-3]), 0.0)
     W = np.random.default_rng(0).normal(size=(A.shape[1], 3))
     for _ in range(10):
+        # `start` was told to smooth lengths of residuals by 1e-2, and those of weights by 1e-3
         rows = 1 / np.sqrt(((A @ W - Y) ** 2).sum(axis=1) + 1e-4)
         sizes = np.sqrt((W**2).sum(axis=1) + 1e-6)
         H = A.T @ (A * rows[:, None]) + np.diag(5 / sizes)
@@ -164,6 +165,7 @@ def test_two_classes_have_one_row():
     scores = machine.decision_function(X)
     assert scores[y == 1].mean() > 0 > scores[y == 0].mean()
     W = weights_of(machine, X, y)
+    # the columns of two classes are opposite, which makes a row sqrt(2) times as long as either
     assert np.allclose(
         machine.row_norms_[machine.support_], abs(W[:-1]).max(1)[machine.support_] * 2**0.5
     )
@@ -196,6 +198,7 @@ def test_a_large_lam_selects_nothing_and_says_so():
     X, y = load("wdbc", return_X_y=True)
     with pytest.warns(SelectionWarning, match="too large"):
         machine = RFS(lam=1e4).fit(X, y)
+    # without weights each row misses two targets, -1 and 1, by 1 each
     assert np.isclose(machine.objective_, len(y) * np.sqrt(2))
 
 

@@ -190,6 +190,7 @@ def test_derivatives_of_the_evidence_know_of_the_change_of_curvatures(seed):
             -laplace(F[:, joined], ones, zeros, np.append(alpha, 1 / variance))[0]
             for variance in (1e-5, 2e-5)
         ]
+        # a one-sided difference of second order, since a variance is never negative
         slope = (4 * near[0] - near[1] + 3 * found.objective) / 2e-5
         assert excess[column] / 2 == pytest.approx(slope, rel=1e-3, abs=1e-3)
 
@@ -245,6 +246,7 @@ def test_no_small_action_and_no_deletion_raises_the_evidence(seed, weighted):
             moved[place] = max(moved[place] * factor, lowest)
             assert problem.evidence(support, moved) <= reached
     for column in np.setdiff1d(np.arange(len(problem.K)), support):
+        # so large a precision makes the join a small action
         joined = np.append(support, column), np.append(alpha, 1e5)
         assert problem.evidence(*joined) <= reached
 
@@ -336,6 +338,7 @@ def test_the_intercept_alone_remains_where_nothing_is_gained():
     assert machine.alpha_.shape == (0,) and machine.covariance_.shape == (1, 1)
     assert machine.intercept_[0] == pytest.approx(np.log(2))
     assert (machine.predict(X[:3]) == 1).all()
+    # 9 rows of probability 2/3 have a curvature of 2, so the intercept has a variance of 1/2
     expected = expit(np.log(2) / np.sqrt(1 + np.pi / 8 / 2))
     assert np.allclose(machine.predict_proba(X[:2])[:, 1], expected)
     rng = np.random.default_rng(0)

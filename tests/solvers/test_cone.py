@@ -40,11 +40,13 @@ class Instance:
             self.feasible = frontier.point(mixture).weights
             self.kappas = part * frontier.kappas(mixture)
         else:
+            # along a separating direction no class varies, so that all kappas are feasible
             self.feasible = frontier.separating
             self.kappas = 10 * part * np.array([mixture, 1 - mixture])
         self.costs, self.tilt = np.ones(n), np.zeros(n)
         if rng is not None:
             self.costs = 10 ** rng.uniform(-1, 1, n)
+            # tilts are smaller than the costs, or weights could grow for ever
             self.tilt = self.costs * rng.uniform(-0.95, 0.95, n) * (rng.random(n) < 0.7)
 
     def solve(self, kind, start=None):
@@ -73,6 +75,7 @@ def draw(seed, wide=None, plain=False, most=1):
         n = int(rng.integers(1, 40))
         sizes, ridge = rng.integers(n + 5, 3 * n + 30, 2), rng.choice([0, 0, 0.1])
     gap = rng.uniform(-1, 1, n) * (rng.random(n) < 0.7)
+    # some features have no true difference of means, but never all
     gap[0] += 0.5
     rows = [rng.normal(size=(size, n)) @ mixing(rng, n) for size in sizes]
     X, y = np.vstack([rows[0], rows[1] + gap]), np.repeat([0, 1], sizes)
@@ -119,6 +122,7 @@ def stated(case, kind):
             cost = cost + spread[0] + spread[1]
     problem = cp.Problem(cp.Minimize(cost), constraints)
     for accuracy in (1e-9, 1e-8, 1e-7):  # the best that it calls accurate
+        # CVXPY warns of inaccurate answers, and the status refuses them below
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tight = dict.fromkeys(["tol_gap_abs", "tol_gap_rel", "tol_feas"], accuracy)
@@ -142,6 +146,7 @@ def proved(case, kind, solution, tolerance=2e-6, singular=False):
     w = solution.weights
     value = objective(case, kind, w)
     assert np.isclose(solution.objective, value, rtol=1e-6 if is_flat(case, w) else 1e-9)
+    # the solver allows itself 1e-7, and rounding differs between its formula and this one
     assert violation(case, kind, w) < 1.1e-7
     assert solution.violation <= 1e-7 and 0 <= solution.duality_gap <= 1e-6
     if singular or is_flat(case, w):
@@ -464,6 +469,7 @@ def test_garbage_of_the_cone_solver_is_no_answer(kind, monkeypatch):
     for spoil in (lambda v: rng.normal(size=len(v)), np.zeros_like):
         with monkeypatch.context() as patch:
             fake_clarabel(patch, spoil)
+            # an answer is refused, unless it is right all the same
             try:
                 assert np.isclose(case.solve(kind).objective, right, rtol=2e-6)
             except SubproblemError:
@@ -543,4 +549,5 @@ def test_bounds_come_and_go_along_a_path():
                 not set(last.point.states) - {"floor"}
                 and (case.kappas * last.deviations).max() <= 1
             )
+    # on average a fit needs less than one call of the cone solver
     assert cold < 16 * 6

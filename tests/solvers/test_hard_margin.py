@@ -9,6 +9,7 @@ from fsnotes.solvers.hard_margin import least_norm
 from fsnotes.solvers.highs import DualModel
 from fsnotes.solvers.hinge import HingeData
 
+# a squared norm is flat at its least, so that weights have half the digits of its value
 EXACT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 

@@ -63,6 +63,7 @@ def draw(seed, wide=None):
     weights = [np.ones(n_rows), rng.integers(1, 6, n_rows), 10 ** rng.uniform(-1, 1, n_rows)]
     weights = weights[rng.integers(3)].astype(float)
     if rng.random() < 0.2:
+        # the first two rows keep their weights, so that no class is without
         weights[2:] *= rng.random(n_rows - 2) < 0.7
     sizes = rng.uniform(0.1, 1, n) if rng.random() < 0.5 else 10 ** rng.uniform(-3, 1, n)
     if rng.random() < 0.2:
@@ -219,6 +220,7 @@ def test_nothing_to_tell_rows_apart(counts, offset, what):
     elif what == "constant":
         Z = np.ones((8, 3)) * [1, 2, 3]
     else:
+        # the squares of such sizes are zero
         sizes = 1e-200 * sizes
     found = SoftMargin(Z, y, np.ones(8)).solve(sizes, 7.0)
     assert not found.weights.any() and found.weights.shape == sizes.shape
@@ -233,6 +235,7 @@ def test_two_rows_by_hand():
     """Apart by 4, the margin is as wide as C is large enough to pay."""
     Z, y = [[1.0], [5.0]], [-1, 1]
     free = SoftMargin(Z, y, [1, 1]).solve(np.ones(1), 10.0)
+    # scores are -1 at 1 and +1 at 5, so both margins are 1, and no loss is left
     assert np.allclose(free.weights, 0.5) and np.isclose(free.offset, -1.5)
     assert np.allclose(free.multipliers, 0.25) and list(free.states) == [1, 1]
     assert np.isclose(free.objective, 0.25) and abs(free.hinge) < 1e-12

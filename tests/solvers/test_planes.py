@@ -15,6 +15,7 @@ from fsnotes.solvers.highs import DualModel
 from fsnotes.solvers.margin import SoftMargin
 from fsnotes.solvers.planes import Plane, PlaneProgram, flat_plane, l2_plane
 
+# numbers of samples near by, of others, and of features; the last two are wide
 SHAPES = [(7, 9, 3), (4, 15, 6), (12, 5, 1), (5, 6, 40), (3, 3, 80)]
 
 
@@ -94,6 +95,7 @@ def test_prices_may_be_tiny_or_huge(scale):
             assert plane.duality_gap <= 1e-7
             found = worth(near, far, *prices, costs, plane.weights, plane.offset)
             assert np.isclose(plane.value, found, rtol=1e-9)
+            # without weights an offset of -1 costs the first sum, and an offset of 0 the second
             assert plane.value <= min(prices[0].sum(), prices[1].sum()) * (1 + 1e-12)
             # the reference has digits to lose, too
             assert plane.value <= by_primal(near, far, *prices, costs) * (1 + 1e-6)
@@ -204,6 +206,7 @@ def test_a_trial_can_be_taken_back():
             assert np.isclose(program.value(costs), value, rtol=1e-9)
             spent = program.counts["pivot"] - pivots
             back, again = (back + spent, again) if restored else (back, again + spent)
+    # a restored basis is optimal at once, and from any other there are pivots
     assert back == 0 < again
 
 

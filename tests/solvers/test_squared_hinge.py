@@ -36,6 +36,7 @@ def draw(seed, kind=None, soft=None, signed=None):
     elif kind == "rows":
         Z *= 10 ** rng.uniform(-3, 3, (N, 1))
     if rng.random() < 0.5:
+        # the weight of a column of ones is an offset
         Z[:, -1] = 1
     count = int(rng.integers(1, 5))
     signs = rng.choice([-1.0, 1.0], (N, count))
@@ -146,6 +147,7 @@ def test_few_steps_are_taken_and_none_for_the_same_again(shape, most, softness):
     assert 4 < steps <= 4 * most
     assert (programs.counts["proximal step"] >= 4) == (not softness.any())
     again = programs.solve(Z, softness)
+    # each of the four programs takes one step, which finds nothing left to gain
     assert programs.counts["newton step"] == steps + 4
     assert np.allclose(again.weights, first.weights, rtol=1e-7, atol=1e-8)
     programs.solve(Z * rng.uniform(0.97, 1.03, shape[1]), softness)
@@ -175,6 +177,7 @@ def test_a_narrow_margin_has_weights_and_none_has_not():
         Z = np.array([[width, 1.0], [-width, 1.0], [0.5, -1.0], [0.5, 3.0]])
         found = SquaredHinge(signs).solve(Z, np.zeros(4))
         assert np.allclose((signs * (Z @ found.weights)).min(), 1, rtol=1e-6)
+        # the least weights that give the first two rows a margin of 1 are (1 / width, 0)
         assert np.isclose(found.weights[0, 0], 1 / width, rtol=1e-3)
     with pytest.raises(Unbounded):
         SquaredHinge(signs).solve(Z * [0, 1], np.zeros(4))
@@ -198,6 +201,7 @@ def test_rows_of_zeros():
     assert caught.value.certificates[0].max() > 0
     assert not SquaredHinge(signs).solve(Z, np.zeros(3), -np.ones((3, 1))).multipliers.any()
     found = SquaredHinge(signs).solve(Z, np.full(3, 2.0))
+    # rows of zeros have scores of zero, so that the slack 2 r alone meets the target of 1
     assert np.allclose(found.multipliers, 0.5) and not found.weights.any()
 
 
