@@ -1,7 +1,5 @@
 """What kernel machines share: they select training points, whose kernel functions they add up."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,27 +22,23 @@ def check_kernel(kernel, gamma, *, optional=False):
     check_real("gamma", gamma, 0, open_at=0, optional=True)
 
 
-@dataclass(frozen=True)
 class Kernel:
-    """A kernel, by name or of two rows, of rows measured from an origin in units of `scale`."""
+    """A kernel, by name or of two rows, of rows measured from an origin in units of `scale`.
 
-    function: object
-    gamma: float
-    origin: object
-    scale: np.ndarray
+    The origin is 0 or, where no distance depends on it, the mean of the points.
+    """
 
-    @classmethod
-    def of_points(cls, function, gamma, scale, points):
-        """The kernel with the default gamma and, where no distance depends on it, an origin."""
-        gamma = 1 / points.shape[1] if gamma is None else float(gamma)
-        if function not in SHIFT_INVARIANT:
-            return cls(function, gamma, 0.0, scale)
-        # Distances do not depend on the origin, but their rounding does.
-        with np.errstate(over="ignore"):
-            origin = points.mean(axis=0)
-        # Rounding must not move the mean of a constant column from its value.
-        origin = np.clip(origin, points.min(axis=0), points.max(axis=0))
-        return cls(function, gamma, origin, scale)
+    def __init__(self, function, gamma, scale, points):
+        self.function = function
+        self.gamma = 1 / points.shape[1] if gamma is None else float(gamma)
+        self.scale = scale
+        self.origin = 0.0
+        if function in SHIFT_INVARIANT:
+            # Distances do not depend on the origin, but their rounding does.
+            with np.errstate(over="ignore"):
+                origin = points.mean(axis=0)
+            # Rounding must not move the mean of a constant column from its value.
+            self.origin = np.clip(origin, points.min(axis=0), points.max(axis=0))
 
     def __call__(self, rows, points):
         """Values at these rows, one column a point."""
@@ -85,17 +79,26 @@ class KernelMixin:
     """The kernel of an estimator that has the parameters ``kernel`` and ``gamma``."""
 
     def _prepare_kernel(self, samples):
-        """Return the places of the samples that are points; sets the kernel and ``gamma_``.
-
-        ``scale_`` has been set before.
-        """
+        """Set the kernel, from ``scale_``, and ``gamma_``. Return the places of the points."""
         points = first_of_equals(samples.X)
-        self._kernel = Kernel.of_points(self.kernel, self.gamma, self.scale_, samples.X[points])
+        self._kernel = Kernel(self.kernel, self.gamma, self.scale_, samples.X[points])
         self.gamma_ = self._kernel.gamma
         return points
 
-    def _kernel_scores(self, X):
-        """Return the sum of kernel functions at these rows."""
+    def decision_function(self, X):
+        """Score of each row; above 0 is ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        # Of an estimator whose kernel is optional, the last fit may have been linear.
+        if "coef_" in vars(self):
+            return super().decision_function(X)
         check_is_fitted(self, "dual_coef_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._kernel(X, self.support_vectors_) @ self.dual_coef_[0] + self.intercept_[0]
@@ -113,19 +116,6 @@ class KernelClassifier(KernelMixin, BaseClassifier):
         check_bool("scale", self.scale)
         check_kernel(self.kernel, self.gamma)
 
-    def decision_function(self, X):
-        """Signed score of each row; above 0 is ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._kernel_scores(X)
-
 
 class BasisClassifier(KernelClassifier):
     """A kernel machine whose points are selected from a basis, the candidates.
@@ -135,11 +125,8 @@ class BasisClassifier(KernelClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        self._check_basis()
         check_count("random_state", self.random_state, least=0)
         check_bool("progress", self.progress)
-
-    def _check_basis(self):
         if self.basis is None:
             return
         try:
@@ -147,19 +134,14 @@ class BasisClassifier(KernelClassifier):
         except ValueError:  # lists in a list, not all of one length
             rows = np.array(self.basis, dtype=object)
         if rows.dtype.kind not in "iu" or rows.ndim > 1:
-            raise TypeError(
-                f"basis={self.basis!r}; pass None for all points, how many, or an array of row "
-                "numbers"
-            )
+            allowed = "None for all points, how many, or an array of row numbers"
+            raise TypeError(f"basis={self.basis!r}; pass {allowed}")
         if (rows if rows.ndim == 0 else len(np.unique(rows))) < 2:
             fewest = "at least 2 points" if rows.ndim == 0 else "the numbers of at least 2 rows"
             raise ValueError(f"basis={self.basis!r}; pass {fewest}, or None for all")
 
     def _candidates(self, samples, point_of_sample):
-        """Places of the candidates among the points, in order.
-
-        `point_of_sample` is the place of the point that each sample is equal to.
-        """
+        """Places of the candidates among the points, of which each sample is equal to one."""
         count = point_of_sample.max() + 1
         if self.basis is None:
             return np.arange(count)

@@ -54,7 +54,7 @@ def beyond_rounding(solution, data):
     """Return the weights, each a sum over rows, with zero where nothing but rounding is left.
 
     Where errors are expensive, a sum may be next to nothing beside its terms, and yet move the
-    scores; such a weight is kept.
+    scores. Such a weight is kept.
     """
     sizes = abs(solution.weights)
     columns = abs(data.Z)
@@ -64,10 +64,8 @@ def beyond_rounding(solution, data):
 
 
 def logarithms(weights, floor):
-    """Return the logarithms of the sizes of weights, of which those below the floor count as it.
-
-    A floor of 0 means that no weight has ever left zero; then nothing is measured.
-    """
+    """Return the logarithms of the sizes of weights, of which those below the floor count as it."""
+    # A floor of 0 means that no weight has ever left zero; then nothing is measured.
     return np.log(np.maximum(abs(weights), floor)) if floor > 0 else np.zeros(1)
 
 
@@ -75,18 +73,15 @@ def warn_of_number(machine, data, before, found, *, fewer, none, if_none=(), if_
     """Warn if no feature is selected, none is dropped, or fewer are found than asked for.
 
     `before` the refit so many features had a weight, and so many have been `found`. The words
-    `fewer` and `none` say why fewer are, or none is, unless no C would help; `if_none` and `if_all`
+    `fewer` and `none` say why fewer are, or none is, unless no C would help. `if_none` and `if_all`
     are what else to pass than another C or n_features.
     """
     count = data.n_features
     wanted = machine.n_features
     at = f"C={machine.C:g}"
     if wanted is None and found == count > 1:
-        remedies = ", ".join(["a smaller C", *if_all])
-        message = (
-            f"none of {count} features is dropped at {at}; pass {remedies} or n_features= if "
-            "fewer are wanted"
-        )
+        remedies = ", ".join(["a smaller C", *if_all]) + " or n_features= if fewer are wanted"
+        message = f"none of {count} features is dropped at {at}; pass {remedies}"
     elif wanted is None and count and not found:
         larger = ["a larger C"] if machine.C < LARGEST_C else []
         remedies = ", ".join([*larger, *if_none])
@@ -256,13 +251,11 @@ class Run:
         """
         for place, C in enumerate(Cs):
             try:
-                weights = self.solver.first(C)
+                self.visit_first(C, self.solver.first(C))
+                return Cs[place:]
             except SubproblemError:
                 if place == len(Cs) - 1:
                     raise
-                continue
-            self.visit_first(C, weights)
-            return Cs[place:]
 
     def visit_first(self, C, weights):
         """Set the floor by the first weights, and begin with them."""

@@ -37,17 +37,17 @@ class SparseKernelSVM(BasisClassifier):
     with points x_j of the data, the candidates. Each step is a support vector machine with the
     penalty ``sum alpha_j**2 / alpha_old_j**2``, and with `C0` the two-norm ``alpha' K alpha`` of
     the usual support vector machine beside it. What the steps provably descend is ``C * hinge
-    losses + C0 alpha' K alpha + 2 sum log |alpha_j|``; where they end depends on where they start.
+    losses + C0 alpha' K alpha + 2 sum log |alpha_j|``. Where they end depends on where they start.
 
     Parameters
     ----------
     C : float, default=1.0
         Cost of the sum over rows of the hinge losses, in points, as in `ZeroNormSVM`.
     C0 : float, default=0.0
-        Cost of the two-norm ``alpha' K alpha``, with K the kernel's matrix of the candidates, in
-        points; at most 1e6. Needs a positive semidefinite kernel. Printed is the two-norm at the
-        price 1 and the zero-norm at the price C0, which is the same problem divided by that price;
-        but there 0 would be a machine that selects nothing, and here it is the zero-norm alone.
+        Cost of the two-norm ``alpha' K alpha``, in points; at most 1e6. K, the kernel's matrix of
+        the candidates, has to be positive semidefinite. Printed is the two-norm at the price 1 and
+        the zero-norm at the price C0, which is the same problem divided by that price. But there 0
+        would be a machine that selects nothing, and here it is the zero-norm alone.
     p : float, default=0.0
         Power of the penalty, as in `ZeroNormSVM`, from 0 to 2, where no point is dropped.
     kernel : str or callable, default="rbf"
@@ -56,7 +56,7 @@ class SparseKernelSVM(BasisClassifier):
         Of the kernel; by default ``1 / n_features``.
     basis : int or array-like of int, optional
         The candidates: so many distinct points, drawn with `random_state` and all alike, or rows
-        of the data with these numbers; by default every distinct point. A step costs their number
+        of the data with these numbers. By default every distinct point. A step costs their number
         squared: with thousands of rows, pass a few hundred.
     start : {"large_C", "identity"}, default="large_C"
         As in `ZeroNormSVM`: begin at 1024 C and lower it in stages, or begin at C, as published.
@@ -92,9 +92,7 @@ class SparseKernelSVM(BasisClassifier):
         Machines on the way to the end, the first one included.
     basis_ : ndarray of int
         Rows of the training data that are candidates.
-    gamma_ : float
-    scale_ : ndarray of shape (n_features,)
-    classes_, n_features_in_, feature_names_in_, result_
+    gamma_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of what the steps descend, as in `ZeroNormSVM`.
 
     Raises
@@ -119,8 +117,7 @@ class SparseKernelSVM(BasisClassifier):
     a_i y_i k(x_i, x_j) = 2``, with the multipliers a from 0 to C.
 
     Published with the two-norm is the matrix of ``y_i y_j k(x_i, x_j)``. That belongs to
-    multipliers, which carry no sign; alpha carries its own, so that ``|w|**2`` is
-    ``alpha' K alpha``.
+    multipliers, which carry no sign. Alpha has its own, so that ``|w|**2`` is ``alpha' K alpha``.
 
     References
     ----------
@@ -202,7 +199,6 @@ class SparseKernelSVM(BasisClassifier):
         run = self._run(data, root)
         self.n_iter_ = len(run.visited)
         end = run.visited[-1][1]
-        gap = run.solver.largest_gap
         weights, refit_gap = self._refit(run, gram, end) if self.refit else (end, 0.0)
         chosen = np.flatnonzero(weights)
         self._warn_of_size(data, len(chosen), len(weights))
@@ -212,7 +208,7 @@ class SparseKernelSVM(BasisClassifier):
         self.dual_coef_ = weights[order][None]
         self.intercept_ = np.array([data.offset(weights)])
         self.objective_ = self._value(run, weights)
-        gap = max(gap, refit_gap)
+        gap = max(run.result.duality_gap, refit_gap)
         self.result_ = replace(run.result, duality_gap=gap, counts=dict(run.solver.counts))
 
     def _check_values(self, values, gram):
@@ -228,8 +224,6 @@ class SparseKernelSVM(BasisClassifier):
                 f"kernel={self.kernel!r} is not symmetric: on these rows its matrix differs from "
                 f"its transpose by {off:.3g}; pass a kernel with k(a, b) = k(b, a)"
             )
-
-    # ------------------------------------------------------------ steps
 
     def _run(self, data, root):
         Cs = stages_of(self)
@@ -247,15 +241,8 @@ class SparseKernelSVM(BasisClassifier):
         run.warn_of_end(self.tol, self.max_iter)
         return run
 
-    # ------------------------------------------------------------ what is returned
-
     def _refit(self, run, gram, end):
-        """Return the machine of the points left, without a penalty on points, and its duality gap.
-
-        Where the two-norm has no penalty, the linear program of least loss has many solutions.
-        That of least norm is wanted; but many points of a smooth kernel need weights so large that
-        a margin is lost beside their norm, and then the vertex that was found is more accurate.
-        """
+        """Return the machine refitted, without a penalty on points, and its duality gap."""
         chosen = np.flatnonzero(end)
         if self.p == 2 or not len(chosen):
             return end, 0.0
@@ -264,13 +251,22 @@ class SparseKernelSVM(BasisClassifier):
             found, bound = self._two_norm_machine(run, chosen, turn)
         else:
             found, bound = self._machines_of_least_loss(run, chosen, turn)
+        # Where the two-norm has no penalty, the linear program of least loss has many solutions.
+        # That of least norm is wanted; but many points of a smooth kernel need weights so large
+        # that a margin is lost beside their norm, and then the vertex is more accurate.
         values = [self._value(run, weights) for weights in found]
         most = min(min(values) * (1 + AS_GOOD), self._value(run, end) * (1 + ROUNDED))
         weights = next((w for w, v in zip(found, values, strict=True) if v <= most), end)
         value = self._value(run, weights)
         gap = max(0.0, float((value - np.count_nonzero(weights) - bound) / value))
         if gap > VERIFIED_GAP:
-            self._warn_of_gap(gap)
+            warn(
+                f"the refit is not verified: duality gap {gap:.1e}, more than {VERIFIED_GAP:g}, as "
+                "where points are nearly the same to the kernel, or weights of rows very "
+                "different; it is no worse than refit=False. Pass a larger gamma, fewer points in "
+                "basis=, or C0= above 0",
+                ConvergenceWarning,
+            )
         return weights, gap
 
     def _value(self, run, weights):
@@ -297,23 +293,13 @@ class SparseKernelSVM(BasisClassifier):
         """Return weights of least hinge loss, first those of least norm, and a lower bound."""
         data = run.data
         unit = data.sample_weight.max()
-        program = LeastLoss(
-            HingeData(data.Z, data.signs, data.sample_weight / unit), run.solver.counts
-        )
+        in_units = HingeData(data.Z, data.signs, data.sample_weight / unit)
+        program = LeastLoss(in_units, run.solver.counts)
         vertex = program.solve(chosen)
         shortest = program.least_norm(turn)
         run.solver.counts["quadratic program"] += 1
         found = [vertex] if shortest is None else [drop_rounding(shortest), vertex]
         return found, self.C * unit * program.bound(vertex)
-
-    def _warn_of_gap(self, gap):
-        warn(
-            f"the refit is not verified: duality gap {gap:.1e}, more than {VERIFIED_GAP:g}, as "
-            "where points are nearly the same to the kernel, or weights of rows very different; it "
-            "is no worse than refit=False. Pass a larger gamma, fewer points in basis=, or C0= "
-            "above 0",
-            ConvergenceWarning,
-        )
 
     def _warn_of_size(self, data, found, most):
         if found == 0 and nothing_gains(data):

@@ -137,16 +137,13 @@ class ProbitData:
 
 
 def ridge(A, targets, sample_weight):
-    """Return the u and the b that minimise ``sample_weight @ (targets - A u - b)**2 + u @ u``.
-
-    The system of as many equations as columns is solved, or that of as many as rows if it is
-    smaller.
-    """
+    """Return the u and the b that minimise ``sample_weight @ (targets - A u - b)**2 + u @ u``."""
     total = sample_weight.sum()
     center = sample_weight @ A / total
     level = sample_weight @ targets / total
     B = np.sqrt(sample_weight)[:, None] * (A - center)
     r = np.sqrt(sample_weight) * (targets - level)
+    # The smaller system is solved, of as many equations as columns or as rows.
     if B.shape[1] <= B.shape[0]:
         u = positive_solve(np.eye(B.shape[1]) + B.T @ B, B.T @ r)
     else:

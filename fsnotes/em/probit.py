@@ -25,11 +25,7 @@ MET = 1e-4
 PUBLISHED = 10
 
 
-def _selects_features(estimator):
-    return estimator.kernel is None
-
-
-of_features = available_if(_selects_features)
+of_features = available_if(lambda estimator: estimator.kernel is None)
 
 
 class FeatureMethods:
@@ -47,10 +43,10 @@ class FeatureMethods:
 class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     """Few features, or few training points, by a probit model with a sparse prior, fitted by EM.
 
-    The label is the sign of ``w'x + b`` plus a standard normal variable, and ``w_i`` is normal with
-    a variance tau_i that is unknown, too. The machine is a local maximum of the posterior: it
-    minimises minus the log likelihood plus ``sum log |w_i|`` or ``alpha |w|_1``. The offset has no
-    penalty, unlike in the published method, where it is one of the weights.
+    The label is the sign of the score ``w'x + b`` plus a standard normal variable. Each ``w_i`` is
+    normal with a variance tau_i that is unknown, too. The machine is a local maximum of the
+    posterior: it minimises minus the log likelihood plus ``sum log |w_i|`` or ``alpha |w|_1``. The
+    offset has no penalty, unlike in the published method, where it is one of the weights.
 
     Parameters
     ----------
@@ -96,10 +92,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         ``sum log(|w_i| / floor)`` over the weights that are not zero, where the floor is 1e-6 of
         the largest of the start, in standard deviations of the columns.
     n_iter_ : int
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises, and
         ``result_.violation`` how far the conditions of an optimum are from met.
 
@@ -168,13 +161,10 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         check_bool("scale", self.scale)
 
     def _fit_samples(self, samples):
-        if self.kernel is None:
-            self._fit_features(samples.deduplicate())
-        else:
-            self._fit_points(samples)
-
-    def _fit_features(self, samples):
-        """Select features: those that vary and, of equal ones, the first."""
+        """Select points or, without a kernel, features that vary; of equal ones, the first."""
+        if self.kernel is not None:
+            return self._fit_points(samples)
+        samples = samples.deduplicate()
         features = self._scale_features(samples)
         features = features.take(first_of_equals(samples.X.T[features.used]))
         data = ProbitData(features.apply(samples.X), samples.signs, samples.sample_weight)
@@ -244,9 +234,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         if (slopes <= CANCELLED * (abs(score_slopes) @ abs(data.Z))).all():
             why = "no weights, of any prior, make the likelihood larger than none"
         elif self.prior == "laplace":
-            why = (
-                f"alpha={self.alpha:g} is too large; the first one enters below {slopes.max():.6g}"
-            )
+            why = f"alpha={self.alpha:g} is too large; the first enters below {slopes.max():.6g}"
         else:
             why = 'the weights have gone to zero; pass prior="laplace", whose alpha can be lowered'
         warn(f"no {kind} were selected: {why}", SelectionWarning)
@@ -260,21 +248,6 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     def n_selected_(self):
         """Number of selected features, or points."""
         return len(self._points) if "dual_coef_" in vars(self) else super().n_selected_
-
-    def decision_function(self, X):
-        """Score of each row, in standard deviations of the noise; above 0 is ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        if "dual_coef_" in vars(self):
-            return self._kernel_scores(X)
-        return super().decision_function(X)
 
     def predict_proba(self, X):
         """Probability of each class, in the order of ``classes_``.

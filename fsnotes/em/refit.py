@@ -64,9 +64,9 @@ class LeastLoss:
         return loss
 
     def least_norm(self, turn=None):
-        """Return weights of least norm among those of least loss, or None if not verified.
+        """Return weights ``turn @ v`` of least loss, with the least norm of v.
 
-        The norm is that of ``v`` in ``w = turn @ v``, where `turn` is given.
+        None if they are not verified; `turn` is the identity if it is not given.
         """
         data = self.data
         turn = np.eye(len(self.joined)) if turn is None else turn

@@ -68,16 +68,15 @@ class ZeroNormSVM(SparseClassifier):
     """Few features by reweighting: the number of features plus C times the sum of hinge losses.
 
     Each step is a support vector machine with the penalty ``sum w_i**2 / w_old_i**2``. What the
-    steps provably descend is not the number of features but ``C * hinge losses + 2 sum log |w_i|``,
-    and where they end depends on where they start. With `refit`, the supports that they pass are
+    steps provably descend is not the number of features but ``C * hinge losses + 2 sum log |w_i|``.
+    Where they end depends on where they start. With `refit`, the supports that they pass are
     compared by what is really wanted.
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; above 0
-        and at most 1e6. Where it is too small for any feature to pay, the machine has none,
-        predicts the heavier class everywhere, and a warning says what to change.
+        Cost of the sum over rows of the hinge losses ``max(0, 1 - margin)``, in features; at most
+        1e6. Where it is too small for any feature to pay, none is selected, with a warning.
     p : float, default=0.0
         From 0 to 2, or infinite: the penalty is ``(2 / p) sum |w_i|**p``, of which ``2 sum log
         |w_i|`` is the limit up to a constant. At 2 it is one support vector machine and at
@@ -116,11 +115,7 @@ class ZeroNormSVM(SparseClassifier):
         Number of features plus C times the sum of hinge losses, of the machine returned.
     n_iter_ : int
         Machines on the way to the end, the first one included.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-        Units of the features.
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of what the steps descend, which never rises within a
         stage. With ``p=0`` a weight below a floor, 1e-6 of the largest of the first machine, counts
         as the floor; with any p it is zero for good.
@@ -208,8 +203,6 @@ class ZeroNormSVM(SparseClassifier):
         gap = max(main.result.duality_gap, search.gap)
         self.result_ = replace(main.result, duality_gap=gap, counts=dict(search.counts))
 
-    # ------------------------------------------------------------ runs
-
     def _new_run(self, data):
         return Run(data, SoftMargins(data), partial(ZeroNorm, p=self.p), self._least(data))
 
@@ -244,8 +237,6 @@ class ZeroNormSVM(SparseClassifier):
             main.explore([m * self.C for m in BELOW], self.tol, self.max_iter)
         return main, runs
 
-    # ------------------------------------------------------------ what is returned
-
     def _select(self, data, search, main, runs):
         """Return the weights that are wanted, in the units of the data, with warnings."""
         weights = main.visited[main.end - 1][1] if main.end else np.zeros(data.n_features)
@@ -265,16 +256,10 @@ class ZeroNormSVM(SparseClassifier):
         refit = [] if self.refit else ["refit=True"]
         start = ['start="large_C"'] if self.start == "identity" else []
         power = ["p=0"] if self.p >= 1 else []
-        warn_of_number(
-            self,
-            data,
-            before,
-            np.count_nonzero(weights),
-            fewer=f"only {np.count_nonzero(weights)} have a weight in the machines on the way",
-            none=none,
-            if_none=start + refit,
-            if_all=power + refit,
-        )
+        remedies = {"if_none": start + refit, "if_all": power + refit}
+        found = np.count_nonzero(weights)
+        fewer = f"only {found} have a weight in the machines on the way"
+        warn_of_number(self, data, before, found, fewer=fewer, none=none, **remedies)
         return weights
 
     def _summary_lines(self):
