@@ -73,12 +73,6 @@ def warn(message, category):
 
     That is the first frame whose source is outside of `fsnotes`. A page, a doctest and a test
     count as outside; where scikit-learn calls `fit`, as in a pipeline, it is scikit-learn's line.
-
-    Parameters
-    ----------
-    message : str
-    category : type
-        A subclass of Warning.
     """
     frame = sys._getframe(1)
     level = 2

@@ -34,8 +34,6 @@ STRIDE = 10  # largest factor by which a longer step changes the length of a row
 
 
 # ------------------------------------------------------------ the problem, and the weights (10)
-
-
 class Smoothed:
     """``sum (|w_i|^2 + eps^2)^(p/2) - eps^p``, and C times the loss; for `majorize_minimize`.
 
@@ -62,8 +60,6 @@ class Smoothed:
 
 
 # ------------------------------------------------------------ the joint step over U and E
-
-
 class JointStep:
     """Least ``|Sigma W|_F^2 = sum |w_i|^2 / s_i`` over all of W under the margins of (5).
 
@@ -147,8 +143,6 @@ class JointSteps(Smoothed):
 
 
 # ------------------------------------------------------------ the published Algorithm 1
-
-
 class Alternation(Smoothed):
     """A round of Algorithm 1: the step over U at the slacks E, then the step over E at this U."""
 
@@ -248,8 +242,6 @@ def first_independent(X):
 
 
 # ------------------------------------------------------------ the estimator
-
-
 class DSO(JointClassifier):
     """Few features for all classes at once: direct sparsity optimisation under margins.
 
@@ -391,8 +383,7 @@ class DSO(JointClassifier):
         W, result = self._run(problems, start)
         self.n_iter_ = len(result.steps) - len(problems)
         W = self._drop_rounding(data, W, SMOOTHING[-1] * longest)
-        penalty = (np.linalg.norm(W, axis=1) ** self.p).sum()
-        self.objective_ = float(penalty + (0 if self.C is None else self.C * data.loss(W)))
+        self.objective_ = float(Smoothed(data, self.p, self.C, 0.0, self.tol).value(W))
         self.result_ = replace(result, counts=dict(step.programs.counts))
         return W
 

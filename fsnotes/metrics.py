@@ -89,10 +89,7 @@ def mcc_ceiling(accuracy):
     Parameters
     ----------
     accuracy : float or array-like, from 0 to 1
-
-    Returns
-    -------
-    float or ndarray
+        An array has an array of ceilings.
 
     Notes
     -----
@@ -121,14 +118,11 @@ def mcc_ceiling(accuracy):
 def mcc_spread(accuracy, mcc):
     """Least spread of accuracies over folds that a mean Matthews correlation takes.
 
+    It is a standard deviation: 0 up to the `mcc_ceiling`, and infinite beyond the accuracy.
+
     Parameters
     ----------
     accuracy, mcc : float, means over folds of two classes
-
-    Returns
-    -------
-    float
-        Standard deviation of the accuracies: 0 up to `mcc_ceiling`, infinite beyond `accuracy`.
 
     Notes
     -----
@@ -171,7 +165,7 @@ def psf(support):
 
 
 def stability(supports, *, level=0.95):
-    """Stability of a feature selection over resamples.
+    """Stability of a feature selection over resamples, an `Estimate`.
 
     One minus the mean variance of a feature's selection (with the divisor M - 1), relative to its
     value for random choices, q (1 - q) for a fraction q of features. It is 1 if all M sets are
@@ -182,14 +176,11 @@ def stability(supports, *, level=0.95):
     supports : bool array-like of shape (M, n_features), or sequence of fitted selectors
     level : float, default=0.95
 
-    Returns
-    -------
-    Estimate
-        With an asymptotic standard error and a normal interval, whose ends may lie outside [0, 1].
-        All are nan if every set is empty, or every set is full: 0 / 0.
-
     Notes
     -----
+    The standard error is asymptotic. The interval is normal, so its ends may lie outside [0, 1].
+    All are nan if every set is empty, or every set is full: 0 / 0.
+
     The interval takes the sets for independent draws, as those of bootstrap samples are, given the
     data set, and those of cross-validation are not. It covers less than promised for few sets: in
     our simulations at 95 percent about 89 times in 100 for ten sets, and as promised for a hundred.
@@ -225,7 +216,7 @@ def stability(supports, *, level=0.95):
 
 
 def score_interval(scores, *, test_fraction, level=0.95):
-    """Confidence interval of a mean score over resampled splits of one data set.
+    """Confidence interval of a mean score over resampled splits of one data set, an `Estimate`.
 
     The training sets overlap, so the scores are correlated, and their variance divided by their
     number J is far too small for the mean. Nadeau and Bengio multiply it by 1 / J + n_test /
@@ -237,10 +228,6 @@ def score_interval(scores, *, test_fraction, level=0.95):
     test_fraction : float
         Fraction of the rows in a test set, between 0 and 1: 1 / k for k folds, repeated or not.
     level : float, default=0.95
-
-    Returns
-    -------
-    Estimate
 
     References
     ----------
@@ -268,19 +255,15 @@ def score_interval(scores, *, test_fraction, level=0.95):
 def compare_paired(scores_a, scores_b, *, test_fraction, level=0.95):
     """Compare two methods on the same resampled splits of one data set.
 
-    This is `score_interval` of ``scores_a - scores_b`` and the corrected resampled t test. If all
-    differences are equal, t is infinite and the p value 0; if all are zero, they are 0 and 1.
+    The `Comparison` is the `score_interval` of ``scores_a - scores_b``, positive where the first
+    method scores higher, with the corrected resampled t test. If all differences are equal, t is
+    infinite and the p value 0. If all are zero, they are 0 and 1.
 
     Parameters
     ----------
     scores_a, scores_b : array-like of shape (J,), split by split
     test_fraction, level : float
         As for `score_interval`.
-
-    Returns
-    -------
-    Comparison
-        Of the mean difference, positive where the first method scores higher.
 
     Examples
     --------
@@ -306,18 +289,14 @@ def compare_paired(scores_a, scores_b, *, test_fraction, level=0.95):
 
 
 def accuracy_interval(n_right, n_total, *, level=0.95):
-    """Wilson's score interval of an accuracy on held-out rows: how many are right, of how many.
+    """Wilson's score interval, low and high, of an accuracy: n_right of n_total held-out rows.
 
-    For a classifier fixed before it saw these rows; resampled splits have `score_interval`.
+    For a classifier fixed before it saw these rows. Resampled splits have `score_interval`.
 
     Parameters
     ----------
     n_right, n_total : int
     level : float, default=0.95
-
-    Returns
-    -------
-    low, high : float
 
     References
     ----------

@@ -75,7 +75,8 @@ class Certificate:
 def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, time_limit=None):
     """The smallest set of features whose minimax probability machine keeps a bound.
 
-    Branch and bound. Of several such sets it is the one with the largest kappa.
+    Branch and bound. Of several such sets it is the one with the largest kappa. An infeasible
+    bound is an `InfeasibleBoundError`, as of `L1MPM`.
 
     Parameters
     ----------
@@ -91,16 +92,7 @@ def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, tim
         Measure features in their pooled within-class standard deviation.
     time_limit : float, optional
         Seconds of the search; the heuristic from which it starts is not interrupted. Where they
-        are not enough, the answer is a pair of bounds, ``lower`` and ``size``.
-
-    Returns
-    -------
-    Certificate
-
-    Raises
-    ------
-    InfeasibleBoundError
-        As `L1MPM`.
+        are not enough, the `Certificate` holds bounds, ``lower`` and ``size``.
 
     Notes
     -----
@@ -144,7 +136,7 @@ class _Search:
     def __init__(self, pair, target, time_limit):
         self.pair = pair
         self.target = target
-        self.ends = math.inf
+        self.ends = math.inf  # of the heuristic, which is not interrupted
         self.visited = 0
         self.lower = 1
         self.finished = False

@@ -176,14 +176,13 @@ def warn_of_max_iter(change, tol, max_iter, variables="weights", remedy=""):
 
 def largest_met(steps):
     """The largest finite objective of these steps, by its size."""
-    sizes = [abs(step.objective) for step in steps]
-    return max((size for size in sizes if size < np.inf), default=0.0)
+    return max((abs(step.objective) for step in steps if np.isfinite(step.objective)), default=0)
 
 
 def stages(problems, start, **options):
     """Run a continuation: each problem from the solution of the one before.
 
-    Parameters are those of `majorize_minimize`; a problem may have a ``tol`` of its own. The result
+    There is at least one problem. Parameters are those of `majorize_minimize`; a problem may have a ``tol`` of its own. The result
     is that of the last stage, with the steps of all, and ``"rose"`` if any stage did.
     """
     x = start
@@ -195,6 +194,4 @@ def stages(problems, start, **options):
         x, result = majorize_minimize(problem, x, stage=stage, **options | own)
         steps += [replace(step, seconds=elapsed + step.seconds) for step in result.steps]
         rose = rose or result.status == "rose"
-    if not steps:
-        raise ValueError("there are no problems; pass at least one stage")
     return x, replace(result, steps=tuple(steps), status="rose" if rose else result.status)

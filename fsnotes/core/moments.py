@@ -37,8 +37,7 @@ class ClassMoments:
     Notes
     -----
     Everything is measured from a point near the data of the class, so a large common offset of a
-    column costs no digits; `gap` does not lose them either.
-
+    column costs no digits. Neither does `gap` lose them.
     A block of N rows and n features costs O(N n^2) time, and O(n^2) memory beside the block; a
     class with N < n rows costs O(N n) of each.
 

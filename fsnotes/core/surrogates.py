@@ -47,6 +47,14 @@ class Surrogate:
         return float(self.slope(np.zeros(1))[0])
 
 
+class _Positive(Surrogate):
+    """A surrogate whose parameters are above 0."""
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            check_real(name, value, 0, open_at=0)
+
+
 @dataclass(frozen=True)
 class L1(Surrogate):
     """``t`` itself, the l1 norm: the only convex one."""
@@ -59,7 +67,7 @@ class L1(Surrogate):
 
 
 @dataclass(frozen=True)
-class Exponential(Surrogate):
+class Exponential(_Positive):
     """``1 - exp(-alpha t)``, (30) of Yang and Ju (2014).
 
     Parameters
@@ -70,9 +78,6 @@ class Exponential(Surrogate):
 
     alpha: float = 5.0
 
-    def __post_init__(self):
-        check_real("alpha", self.alpha, 0, open_at=0)
-
     def value(self, sizes):
         return -np.expm1(-self.alpha * np.asarray(sizes, dtype=float))
 
@@ -81,7 +86,7 @@ class Exponential(Surrogate):
 
 
 @dataclass(frozen=True)
-class Log(Surrogate):
+class Log(_Positive):
     """``log(1 + t / eps)``, of the reweighted l1 norm.
 
     Parameters
@@ -90,9 +95,6 @@ class Log(Surrogate):
     """
 
     eps: float = 0.1
-
-    def __post_init__(self):
-        check_real("eps", self.eps, 0, open_at=0)
 
     def value(self, sizes):
         return np.log1p(np.asarray(sizes, dtype=float) / self.eps)
@@ -144,7 +146,7 @@ class Power(Surrogate):
 
 
 @dataclass(frozen=True)
-class CappedL1(Surrogate):
+class CappedL1(_Positive):
     """``min(t / a, 1)``.
 
     Parameters
@@ -155,9 +157,6 @@ class CappedL1(Surrogate):
 
     a: float = 0.5
 
-    def __post_init__(self):
-        check_real("a", self.a, 0, open_at=0)
-
     def value(self, sizes):
         return np.minimum(np.asarray(sizes, dtype=float) / self.a, 1)
 
@@ -166,7 +165,7 @@ class CappedL1(Surrogate):
 
 
 @dataclass(frozen=True)
-class MCP(Surrogate):
+class MCP(_Positive):
     """The minimax concave penalty: ``t - t**2 / (2 a)`` up to ``t = a``, then constant.
 
     Parameters
@@ -176,9 +175,6 @@ class MCP(Surrogate):
     """
 
     a: float = 1.0
-
-    def __post_init__(self):
-        check_real("a", self.a, 0, open_at=0)
 
     def value(self, sizes):
         sizes = np.minimum(np.asarray(sizes, dtype=float), self.a)

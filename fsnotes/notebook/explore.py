@@ -24,7 +24,7 @@ QUICK = 0.15
 
 
 def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids):
-    """Let the reader move one or two parameters of a figure.
+    """Let the reader move one or two parameters of a figure: the `Explorer` to display.
 
     With a kernel, sliders draw again at any value between the ends of a grid, while they move if
     that takes less than 0.15 s, else when they are let go. In the book, where the environment
@@ -48,10 +48,6 @@ def explore(draw, *, alt, labels=None, units=None, start=None, dpi=None, **grids
         One or two parameters, each with its values: increasing numbers or different strings.
         Whole numbers stay whole; the live slider of a geometric grid of other numbers is
         logarithmic. In the page at least 20 frames must have texts that differ.
-
-    Returns
-    -------
-    Explorer
 
     Examples
     --------
@@ -151,10 +147,8 @@ class Explorer:
             with plots.style():
                 fig = self._draw(**point)
                 if not isinstance(fig, Figure):
-                    raise TypeError(
-                        f"draw returned {type(fig).__name__} at {point}; it must return the "
-                        "matplotlib figure: end it with `return fig`"
-                    )
+                    kind = type(fig).__name__
+                    raise TypeError(f"draw returned {kind} at {point}; end it with `return fig`")
                 if checked:
                     plots.check(fig)
                 return plots.Picture(plots.png(fig, dpi=dpi), self._alt(**point))
@@ -245,9 +239,8 @@ def _number(value, digits):
     if value != 0 and not 1e-5 <= abs(value) < 1e7:
         return np.format_float_scientific(value, precision=digits - 1, trim="-", exp_digits=1)
     before_point = len(str(int(abs(value))))
-    return np.format_float_positional(
-        value, precision=max(digits, before_point), fractional=False, trim="-"
-    )
+    precision = max(digits, before_point)
+    return np.format_float_positional(value, precision, fractional=False, trim="-")
 
 
 def _dials(grids, labels, units, start):

@@ -27,14 +27,13 @@ SMALLEST_TEXT = 10
 TOUCHING = 1.0
 
 STYLE = {
+    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), INK),
+    **dict.fromkeys(("text.color", "xtick.color", "ytick.color"), INK),
     "axes.axisbelow": True,
-    "axes.edgecolor": INK,
     "axes.facecolor": "white",
-    "axes.labelcolor": INK,
     "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=DASHES),
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.titlecolor": INK,
     "axes.titlelocation": "left",
     "axes.titlepad": 8,
     "axes.titlesize": 12,
@@ -49,10 +48,6 @@ STYLE = {
     "legend.framealpha": 1.0,
     "legend.handlelength": 2.8,
     "lines.linewidth": 1.8,
-    "lines.markersize": 6,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
 }
 
 

@@ -19,17 +19,13 @@ MOST_LEVELS = 256  # values of a feature that are taken as levels
 def fisher_score(X, y):
     """Fisher score of each feature: variance between the classes over variance within them.
 
-    Feature j has ``sum_k n_k (mean_kj - mean_j)^2 / sum_k n_k var_kj``, for n_k rows of class k.
+    Feature j has ``sum_k n_k (mean_kj - mean_j)^2 / sum_k n_k var_kj``, for n_k rows of class k:
+    from 0, for equal class means, to infinity, if a feature varies between the classes alone.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), of two classes or more
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        From 0, for equal class means, to infinity, if a feature varies between the classes alone.
 
     Notes
     -----
@@ -74,7 +70,8 @@ def relieff(X, y, *, n_neighbors=10):
 
     The score of a feature is the mean over all rows of ``sum_c P(c) / (1 - P(own class)) miss_c -
     hit``: hit is the mean difference to the nearest others of the row's own class, miss_c to those
-    of another class c, and P the part of the rows that a class has.
+    of another class c, and P the part of the rows that a class has. Scores are from -1 to 1, the
+    larger the better. A constant feature has 0.
 
     Parameters
     ----------
@@ -82,11 +79,6 @@ def relieff(X, y, *, n_neighbors=10):
     y : array-like of shape (n_samples,), of two classes or more
     n_neighbors : int, default=10
         How many of each class; all rows of a class that has fewer, and without any a hit is 0.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        From -1 to 1, the larger the better; 0 for a constant feature.
 
     Notes
     -----
@@ -96,7 +88,6 @@ def relieff(X, y, *, n_neighbors=10):
     as not too many others hide which rows are near. Rows whose distances are equal up to rounding
     share the remaining places equally, which is the mean over all ways to choose. The order of rows
     and of features is of no consequence.
-
     O(m^2 n) for m rows and n features, in bounded memory; if there are very many, pass a sample.
 
     References
@@ -164,7 +155,6 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     Features that are equally good up to rounding keep the order of the columns, and those of one
     level come last, even after redundant ones. Neither the names of labels nor shift, scale and
     sign of a feature matter.
-
     With m rows, n features of L levels and r features ranked O(r m n L^2), in bounded memory.
 
     References
