@@ -182,7 +182,7 @@ def largest_met(steps):
 def stages(problems, start, **options):
     """Run a continuation: each problem from the solution of the one before.
 
-    There is at least one problem. Parameters are those of `majorize_minimize`; a problem may have a ``tol`` of its own. The result
+    Parameters are those of `majorize_minimize`; a problem may have a ``tol`` of its own. The result
     is that of the last stage, with the steps of all, and ``"rose"`` if any stage did.
     """
     x = start
@@ -194,4 +194,6 @@ def stages(problems, start, **options):
         x, result = majorize_minimize(problem, x, stage=stage, **options | own)
         steps += [replace(step, seconds=elapsed + step.seconds) for step in result.steps]
         rose = rose or result.status == "rose"
+    if not steps:
+        raise ValueError("there are no problems; pass at least one stage")
     return x, replace(result, steps=tuple(steps), status="rose" if rose else result.status)

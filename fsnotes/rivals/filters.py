@@ -128,7 +128,9 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
 
     The first feature has the largest mutual information with the classes, its relevance. After it
     comes always the one whose relevance is largest against its redundancy, the mean of its mutual
-    information with the features chosen before.
+    information with the features chosen before. The answer is a `Ranking`, which suits
+    `SelectKBest`, of ``scores`` and ``order``. The scores tell the order alone: n for the first of
+    n features, one less for each that follows, and 0 for those not ranked.
 
     Parameters
     ----------
@@ -142,12 +144,6 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     spread : float or None, default=0.5
         Features of more than three values are cut into three levels, at so many standard deviations
         below and above their mean. None is for discrete features: each value is a level.
-
-    Returns
-    -------
-    Ranking
-        ``scores`` and ``order``, which suits `SelectKBest`. The scores tell the order alone: n for
-        the first of n features, one less for each that follows, and 0 for those not ranked.
 
     Notes
     -----
