@@ -9,12 +9,7 @@ from sklearn.utils import check_random_state
 from fsnotes.core.bounded import BoundedClassifier, NormPath, balance, nonnegligible, result_of
 from fsnotes.core.bounds import delta, minimax
 from fsnotes.core.mm import Result
-from fsnotes.core.moment_classifier import (
-    MomentClassifier,
-    MomentProblem,
-    feasible_bound,
-    largest_bound,
-)
+from fsnotes.core.moment_classifier import MomentClassifier, feasible_bound, largest_bound
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import EqualMeansError
@@ -45,7 +40,7 @@ class MPM(MomentClassifier):
         The bound, under both names.
     worst_case_accuracy_ : ndarray of shape (2,)
         Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
-        The accuracy on the training data is never below them; nothing is promised for new data.
+        The accuracy on the training data is never below them. Nothing is promised for new data.
     objective_ : float
         ``s1 + s2`` where the means are 1 apart.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
@@ -68,10 +63,6 @@ class MPM(MomentClassifier):
     >>> round(machine.largest_delta_, 3), round(machine.score(X, y), 3)
     (0.624, 0.899)
     """
-
-    def __init__(self, *, ridge=0.0, scale=True):
-        self.ridge = ridge
-        self.scale = scale
 
     def _solve(self, problem):
         point = minimax(problem.pair)
@@ -104,7 +95,7 @@ class L1MPM(BoundedClassifier):
     ridge : float, default=0.0
         Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True
-        Measure features in their pooled within-class standard deviation; without it, columns of
+        Measure features in their pooled within-class standard deviation. Without it, columns of
         large numbers are selected first.
 
     Attributes
@@ -160,14 +151,13 @@ class L1MPM(BoundedClassifier):
         ridge=0.0,
         scale=True,
     ):
+        super().__init__(ridge=ridge, scale=scale)
         self.retain = retain
         self.delta = delta
         self.normalization = normalization
         self.prune = prune
         self.n_features = n_features
         self.refit = refit
-        self.ridge = ridge
-        self.scale = scale
 
     def path(self, X, y, retains=None, sample_weight=None):
         """Weights for a sequence of bounds, each from the last, in less time than fits take.
@@ -242,13 +232,12 @@ class BoundPath:
     ----------
     retains, deltas : ndarray of shape (n_bounds,)
         Bounds asked for: as parts of the largest, and as they are.
-    coefs : ndarray of shape (n_bounds, n_features)
+    coefs, supports : ndarray of shape (n_bounds, n_features)
     intercepts : ndarray of shape (n_bounds,)
     objectives : ndarray of shape (n_bounds,)
         ``|w|_1`` before pruning and refit.
     bounds : ndarray of shape (n_bounds,)
         The smaller of the bounds that both classes get.
-    supports : ndarray of shape (n_bounds, n_features)
     """
 
     retains: np.ndarray
@@ -264,7 +253,7 @@ class SMPM(MomentClassifier):
     """Few features by a penalty: maximise ``d'w / (s1 + s2 + lam |w|_1)``.
 
     A reconstruction: Yang and Ju (2014) compare with a machine of this name and say that it adds
-    the l1 norm to the objective of a fractional program; they do not print the program. With
+    the l1 norm to the objective of a fractional program. They do not print it. With
     ``normalization="gap"`` `L1MPM` finds the same machines, indexed by the bound instead of `lam`.
 
     Parameters
@@ -282,12 +271,10 @@ class SMPM(MomentClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        In the caller's units, exactly zero where not selected.
+    coef_, intercept_, worst_case_accuracy_
+        As in `L1MPM`.
     largest_delta_, delta_ : float
         Largest bound that the moments admit, and that which the machine reaches.
-    worst_case_accuracy_ : ndarray of shape (2,)
-        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
         ``s1 + s2 + lam |w|_1`` where the means are 1 apart, before the refit.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
@@ -305,10 +292,9 @@ class SMPM(MomentClassifier):
     """
 
     def __init__(self, *, lam=0.1, refit=True, ridge=0.0, scale=True):
+        super().__init__(ridge=ridge, scale=scale)
         self.lam = lam
         self.refit = refit
-        self.ridge = ridge
-        self.scale = scale
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -364,13 +350,13 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     check_count("n_permutations", n_permutations)
     random = check_random_state(random_state)
     # This checks the data, and warns once of what is true of all permutations.
-    MPM(ridge=ridge, scale=scale).fit(X, y)
+    machine = MPM(ridge=ridge, scale=scale).fit(X, y)
     y = np.asarray(y)
 
     def largest(labels):
         moments = ClassMoments.from_data(X, labels)
         try:
-            problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale, quiet=True)
+            problem = machine._moment_problem(moments, quiet=True)
         except EqualMeansError:
             return 0.0
         return float(delta(minimax(problem.pair).kappa))

@@ -125,12 +125,8 @@ class L0MPM(BoundedClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        In the caller's units, exactly zero where not selected.
-    largest_delta_, delta_ : float
-        Largest bound that the moments admit, and that asked for or, with `n_features`, reached.
-    worst_case_accuracy_ : ndarray of shape (2,)
-        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+    coef_, intercept_, largest_delta_, delta_, worst_case_accuracy_
+        As in `L1MPM`.
     objective_ : float
         Sum of the surrogate, in the units that `scale` sets, before pruning and refit.
     n_iter_ : int
@@ -185,6 +181,7 @@ class L0MPM(BoundedClassifier):
         ridge=0.0,
         scale=True,
     ):
+        super().__init__(ridge=ridge, scale=scale)
         self.retain = retain
         self.delta = delta
         self.alpha = alpha
@@ -196,8 +193,6 @@ class L0MPM(BoundedClassifier):
         self.refit = refit
         self.tol = tol
         self.max_iter = max_iter
-        self.ridge = ridge
-        self.scale = scale
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -213,10 +208,7 @@ class L0MPM(BoundedClassifier):
                 "of them"
             )
         if isinstance(surrogate, type):
-            name = surrogate.__name__
-            raise TypeError(
-                f"surrogate={name} is a class; pass an object, as in surrogate={name}()"
-            )
+            raise TypeError(f"surrogate={surrogate.__name__} is a class; pass an object of it")
         for method in ("value", "slope", "concave_in"):
             if not hasattr(surrogate, method):
                 raise TypeError(
@@ -280,15 +272,13 @@ def surrogate_of(estimator):
 class KernelMPM(KernelClassifier):
     """Minimax probability machine in the columns of a kernel matrix.
 
-    The features are the kernel's values at the training points. Their covariance matrices are
-    singular, since there are as many features as rows: without a ridge every bound is feasible
-    and says nothing.
+    The features are the kernel's values at the training points, as many as rows. Their covariance
+    matrices are singular, so that without a ridge every bound is feasible and says nothing.
 
     Parameters
     ----------
     kernel : str or callable, default="rbf"
-        "rbf", "laplacian", "poly", "sigmoid", "cosine", "chi2", "linear", or a function of
-        two rows.
+        "rbf", "laplacian", "poly", "sigmoid", "cosine", "chi2", "linear" or a function of two rows.
     gamma : float, optional
         Of the kernel; by default ``1 / n_features``.
     ridge : float, optional

@@ -8,13 +8,7 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from fsnotes.core.bounded import (
-    nonnegligible,
-    result_of,
-    shortest,
-    solve_from,
-    split_with_spare_halved,
-)
+from fsnotes.core.bounded import nonnegligible, result_of, shortest, solve_from, split_margin
 from fsnotes.core.bounds import MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import MomentClassifier, MomentProblem, largest_bound
@@ -253,12 +247,10 @@ class MEMPM(MomentClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        In the caller's units.
+    coef_, intercept_, worst_case_accuracy_
+        As in `MPM`.
     largest_delta_, delta_ : float
         Largest bound that both classes could share, as in `MPM`, and the smaller of theirs.
-    worst_case_accuracy_ : ndarray of shape (2,)
-        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
         ``theta alpha + (1 - theta) beta``.
     mixture_, frontier_
@@ -268,7 +260,7 @@ class MEMPM(MomentClassifier):
 
     Notes
     -----
-    The cost of `frontier`; the search adds O(n) a point, usually for some hundred points, and for
+    The cost of `frontier`. The search adds O(n) a point, usually for some hundred points, and for
     thousands where classes are apart by many deviations.
 
     References
@@ -286,9 +278,8 @@ class MEMPM(MomentClassifier):
     """
 
     def __init__(self, *, theta=0.5, ridge=0.0, scale=True):
+        super().__init__(ridge=ridge, scale=scale)
         self.theta = theta
-        self.ridge = ridge
-        self.scale = scale
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -358,14 +349,12 @@ class FSMEMPM(MomentClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        In the caller's units, exactly zero where not selected.
+    coef_, intercept_, worst_case_accuracy_
+        As in `L1MPM`.
     largest_delta_, delta_ : float
         Largest bound that both classes could share, as in `MPM`, and the smaller of theirs.
     bounds_ : ndarray of shape (2,)
         The pair chosen, in the order of ``classes_``: beta, alpha.
-    worst_case_accuracy_ : ndarray of shape (2,)
-        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
     objective_ : float
         The criterion.
     trace_, frontier_
@@ -382,7 +371,7 @@ class FSMEMPM(MomentClassifier):
     Notes
     -----
     The cost of `frontier`, O(n^3) or O(N^2 n), and of a problem of `~fsnotes.chebyshev.L1MPM` for
-    each feasible pair, solved from one nearby; infeasible pairs are known from the frontier. With
+    each feasible pair, solved from one nearby. Infeasible pairs are known from the frontier. With
     ``refit=False``, a pair on the frontier is kept up to 1e-6 at its ends, where one class has
     almost no margin.
 
@@ -417,6 +406,7 @@ class FSMEMPM(MomentClassifier):
         ridge=0.0,
         scale=True,
     ):
+        super().__init__(ridge=ridge, scale=scale)
         self.theta = theta
         self.criterion = criterion
         self.grid = grid
@@ -424,8 +414,6 @@ class FSMEMPM(MomentClassifier):
         self.search = search
         self.bounds = bounds
         self.refit = refit
-        self.ridge = ridge
-        self.scale = scale
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -551,7 +539,7 @@ class _Search:
                     high = beta
 
     def solve(self, alpha, beta):
-        """Solve for this pair of bounds, if it is feasible; returns whether it is."""
+        """Solve for this pair of bounds, if it is feasible. Returns whether it is."""
         largest, point = self.extreme(alpha)
         if not beta <= largest * ROUNDED_UP:
             self.infeasible += 1
@@ -649,7 +637,7 @@ class _Search:
         weights = np.zeros(len(self.pair.mean_diff))
         if not refit:
             weights[chosen] = solution.weights[chosen]
-            return weights, split_with_spare_halved(*needs_and_margin(chosen))
+            return weights, split_margin(*needs_and_margin(chosen))
         if equal_bounds:
             point = minimax(self.pair, chosen)
         else:

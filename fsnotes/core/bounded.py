@@ -146,7 +146,7 @@ class BoundedClassifier(MomentClassifier):
         needs = kappa(bound) * pair.deviations(chosen, weights[chosen])
         if self.normalization == "margin":
             needs = np.maximum(needs, 1)
-        return weights, split_with_spare_halved(needs, pair.mean_diff @ weights), bound
+        return weights, split_margin(needs, pair.mean_diff @ weights), bound
 
 
 def solve_from(start, problem, kappas, costs, point):
@@ -179,7 +179,7 @@ def balance(pair, weights):
     return np.clip(part, LEAST_SPLIT, 1 - LEAST_SPLIT), bound
 
 
-def split_with_spare_halved(needs, margin):
+def split_margin(needs, margin):
     """Class 1's part of a margin of which both classes get what they need and half the rest."""
     part = (needs[0] + (margin - needs.sum()) / 2) / margin
     return np.clip(part, LEAST_SPLIT, 1 - LEAST_SPLIT)

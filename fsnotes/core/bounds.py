@@ -28,12 +28,6 @@ def kappa(delta):
     """Standard deviations between a mean and the boundary for which accuracy `delta` is certain.
 
     It is ``sqrt(delta / (1 - delta))``, and infinity at 1.
-
-    Examples
-    --------
-    >>> from fsnotes.core.bounds import delta, kappa
-    >>> float(kappa(0.8)), float(delta(2))
-    (2.0, 0.8)
     """
     delta = np.asarray(delta, dtype=float)
     with np.errstate(divide="ignore"):
@@ -90,8 +84,6 @@ class Frontier:
     def _refine_near_edges(self, pair):
         """Compute small variances to their own digits, which eigenvalues near 0 and 1 lose."""
         near = np.flatnonzero((self._first < NEAR_EDGE) | (self._second < NEAR_EDGE))
-        if len(near) == 0:
-            return
         vectors = self._basis.T[near]
         for index, variances in enumerate((self._first, self._second)):
             block = pair.block(index)
@@ -101,11 +93,6 @@ class Frontier:
             own = variances[near] < NEAR_EDGE
             # directions themselves are exact to about 1e-13, of which this is the square and more
             variances[near[own]] = np.where(found > np.maximum(noise, 1e-20), found, 0)[own]
-
-    def _expand(self, coordinates):
-        """Weights of the features from coordinates along the directions."""
-        weights = self._basis @ coordinates
-        return weights if self._rows is None else weights @ self._rows
 
     def kappas(self, mixture):
         """The pair (kappa1, kappa2) at a `mixture` from 0 to 1, or at several, one row each."""
@@ -118,7 +105,7 @@ class Frontier:
         return np.sqrt(both**2 * (1 / (spread * spread) @ self._inner) + self._always)
 
     def point(self, mixture):
-        """The `FrontierPoint` at a `mixture` from 0 to 1; the margin is divided as it falls."""
+        """The `FrontierPoint` at a `mixture` from 0 to 1. The margin is divided as it falls."""
         if self.separating is not None:
             half = np.array([0.5, 0.5])
             return FrontierPoint(self.separating, np.zeros(2), np.inf, half, 0.5)
@@ -129,7 +116,9 @@ class Frontier:
         else:
             coordinates = self._mean_diff / np.where(spread > 0, spread, 1)
         margin = self._mean_diff @ coordinates
-        weights = self._expand(coordinates) / margin
+        weights = self._basis @ coordinates / margin
+        if self._rows is not None:
+            weights = weights @ self._rows
         squares = np.array([self._first, self._second]) @ coordinates**2
         deviations = np.sqrt(squares) / margin
         if free.any():
@@ -200,11 +189,8 @@ def _decompose_matrices(pair):
     unit = np.where(unit > 0, unit, 1)
     total = total / unit / unit[:, None]
     null = None
-    try:
-        triangle = np.linalg.cholesky(total)
-    except np.linalg.LinAlgError:
-        triangle = np.zeros((1, 1))
-    if np.diag(triangle).min() > SURELY_REGULAR:
+    triangle, failed = linalg.lapack.dpotrf(total, lower=1)
+    if not failed and np.diag(triangle).min() > SURELY_REGULAR:
         # this takes a third of the time of the eigenvectors, which only near singularity are needed
         inverse, _ = linalg.lapack.dtrtri(triangle, lower=1)
         basis = inverse.T / unit[:, None]
@@ -214,10 +200,10 @@ def _decompose_matrices(pair):
         kept = values > _rounding(values)
         values, vectors = values[kept], vectors[:, kept]
         null = _outside(mean_diff, vectors @ (vectors.T @ mean_diff))
-        # within the rounding of the directions left out, the difference of means is unknown
-        if null is not None and np.linalg.norm(null) <= 1e3 * np.sqrt(_rounding(values)):
-            null = None
-        null = None if null is None else null / unit
+        if null is not None:
+            # within the rounding of the directions left out, the difference of means is unknown
+            is_known = np.linalg.norm(null) > 1e3 * np.sqrt(_rounding(values))
+            null = null / unit if is_known else None
         basis = vectors / np.sqrt(values) / unit[:, None]
     first, turn = np.linalg.eigh(basis.T @ first @ basis)
     basis = basis @ turn

@@ -11,13 +11,7 @@ from fsnotes.core.samples import feature_units
 from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import EqualMeansError, InfeasibleBoundError, TrivialBoundWarning, warn
 
-__all__ = [
-    "MomentClassifier",
-    "MomentProblem",
-    "check_two_classes",
-    "feasible_bound",
-    "largest_bound",
-]
+__all__ = ["MomentClassifier", "MomentProblem", "feasible_bound", "largest_bound"]
 
 # A difference of means up to this part of mean and deviation may be rounding.
 EQUAL_MEANS = 1e-13
@@ -81,12 +75,16 @@ class MomentClassifier(SparseClassifier):
     that class 1 gets, the objective and the result.
     """
 
+    def __init__(self, *, ridge=0.0, scale=True):
+        self.ridge = ridge
+        self.scale = scale
+
     def _check_parameters(self):
         check_real("ridge", self.ridge, 0)
         check_bool("scale", self.scale)
 
     def fit_moments(self, moments):
-        """Fit to the moments of two classes; the cost does not depend on the number of samples.
+        """Fit to the moments of two classes. The cost does not depend on the number of samples.
 
         Parameters
         ----------
@@ -117,9 +115,9 @@ class MomentClassifier(SparseClassifier):
         if "delta_" not in vars(self):  # no bound was asked for
             self.delta_ = float(bounds[0].min())
 
-    def _moment_problem(self, moments):
-        names = getattr(self, "feature_names_in_", None)
-        return MomentProblem.from_moments(moments, ridge=self.ridge, scale=self.scale, names=names)
+    def _moment_problem(self, moments, quiet=False):
+        options = {"names": getattr(self, "feature_names_in_", None), "quiet": quiet}
+        return MomentProblem.from_moments(moments, ridge=self.ridge, scale=self.scale, **options)
 
     def _planes(self, problem, weights, splits):
         """Coefficients in the caller's units, intercepts, and the bounds that both classes get.
@@ -157,7 +155,7 @@ def check_two_classes(moments):
 
 
 def largest_bound(kappa):
-    """The largest bound that moments admit, given the largest kappa; warn where it is 1."""
+    """The largest bound that moments admit, given the largest kappa. Warn where it is 1."""
     largest = float(delta(kappa))
     if largest == 1:
         warn(
@@ -169,7 +167,7 @@ def largest_bound(kappa):
 
 
 def feasible_bound(largest, retain, absolute=None):
-    """The bound that `retain` or `absolute` asks for; raise unless the moments admit it."""
+    """The bound that `retain` or `absolute` asks for. Raise unless the moments admit it."""
     if absolute is not None and absolute > largest:
         below = np.floor(largest * 1e3) / 1e3
         raise InfeasibleBoundError(

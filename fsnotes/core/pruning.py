@@ -126,9 +126,8 @@ def _largest(values, count):
 def _losses(pair, features, point):
     """What each feature takes of kappa squared at most, in units of their common factor."""
     m = point.mixture
-    inverse = np.linalg.pinv(
-        m * pair.block(0, features) + (1 - m) * pair.block(1, features), hermitian=True
-    )
+    mixed = m * pair.block(0, features) + (1 - m) * pair.block(1, features)
+    inverse = np.linalg.pinv(mixed, hermitian=True)
     weights = inverse @ pair.mean_diff[features]
     diagonal = np.diag(inverse)
     return np.divide(weights**2, diagonal, out=np.zeros_like(weights), where=diagonal > 0)
