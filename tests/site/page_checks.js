@@ -319,9 +319,18 @@ globalThis.pageChecks = (() => {
       const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
       // the rest does not depend on colours, and has been seen in the light
       const runOnly = isDark() ? ["color-contrast", "link-in-text-block"] : tags;
-      const options = { runOnly, resultTypes: ["violations"], preload: false };
+      const options = { resultTypes: ["violations"], preload: false };
+      // the text of a phone is that of a desk, in the same colours: only what depends on the width
+      // is looked at again
+      const isPhone = innerWidth < 600;
+      const frame = isPhone ? { exclude: [article()] } : document;
       const wrapAgain = unwrapTwins();
-      const { violations } = await axe.run(document, options);
+      const { violations } = await axe.run(frame, { ...options, runOnly });
+      if (isPhone && !isDark()) {
+        const ofWidth = ["target-size", "scrollable-region-focusable"];
+        const text = await axe.run(article(), { ...options, runOnly: ofWidth });
+        violations.push(...text.violations);
+      }
       wrapAgain();
       const places = violations.flatMap(({ id, nodes }) =>
         nodes.map(({ target, failureSummary }) => [id, target.join(" "), failureSummary]),

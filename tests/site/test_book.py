@@ -223,6 +223,7 @@ def check_targets_are_large_enough(page):
     append('<p style="color: #999">pale</p>'),
     append('<p style="background: #777">on grey</p>'),
     "document.querySelectorAll('pre span.n')[9].style.color = '#ddd'",
+    width=1280,
 )
 def check_axe_finds_nothing(page):
     page.evaluate(f"window.axe || (() => {{ {AXE} }})()")
