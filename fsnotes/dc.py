@@ -147,7 +147,7 @@ class L0MPM(BoundedClassifier):
 
     Surrogates that are flat from some size on make weights nearly free there. Where the bound is
     within about 1e-4 of the largest, multipliers are so large beside such costs that rounding may
-    hide the proof of a step; ``result_.status`` is then "stalled", and the bound still holds.
+    hide the proof of a step. ``result_.status`` is then "stalled", and the bound still holds.
 
     References
     ----------

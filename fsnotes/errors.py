@@ -57,7 +57,7 @@ class NotSeparableError(ValueError):
 
 
 class SubproblemError(RuntimeError):
-    """A convex problem was not solved to the accuracy that is verified; there is no answer."""
+    """A convex problem was not solved to the accuracy that is verified. There is no answer."""
 
 
 class TrivialBoundWarning(UserWarning):

@@ -61,7 +61,7 @@ def tsa(y_true, y_pred):
 def mcc(y_true, y_pred):
     """Matthews correlation coefficient, in scikit-learn's form: from -1 to 1.
 
-    It is undefined (0 / 0) where all labels, or all predicted labels, are equal; that gives 0.
+    It is undefined (0 / 0) where all labels, or all predicted labels, are equal. That gives 0.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def ftsvm_value(A1, A2, E, planes, c_fit, c_hinge, sigma, balance, norms=True, k
     norms : bool, default=True
         Without ``|w1|_1`` and ``|w2|_1``, the value is (24).
     kernel : callable, optional
-        ``kernel(rows, points)`` is the matrix K; by default the planes are linear.
+        ``kernel(rows, points)`` is the matrix K. By default the planes are linear.
 
     Returns
     -------

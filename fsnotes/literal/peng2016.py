@@ -55,7 +55,7 @@ def dso_step(X, Y, weights, C=None, p=1.0, sample_weight=None):
 def dso(X, Y, C=None, sample_weight=None):
     """DSO-FS at ``p = 1``, where it is convex: (5) of Peng and Fan (2016), as a cone program.
 
-    Printed is that W has sparse columns; it is its rows that are zero. The squared margin errors
+    Printed is that W has sparse columns. It is its rows that are zero. The squared margin errors
     are not in the paper, which names a soft margin as future work.
 
     Parameters

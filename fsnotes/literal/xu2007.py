@@ -136,9 +136,6 @@ def l1svm(x, y, C):
     b = cp.Variable()
     xi = cp.Variable(len(x) + len(y), nonneg=True)
     objective = cp.sum(u + v) + C * cp.sum(xi) / xi.size
-    constraints = [
-        x @ (u - v) - b >= 1 - xi[: len(x)],
-        -(y @ (u - v)) + b >= 1 - xi[len(x) :],
-    ]
+    constraints = [x @ (u - v) - b >= 1 - xi[: len(x)], -(y @ (u - v)) + b >= 1 - xi[len(x) :]]
     value = solve_linear(cp.Minimize(objective), constraints)
     return u.value - v.value, float(b.value), value

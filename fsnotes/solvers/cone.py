@@ -11,7 +11,7 @@ All problems are ``minimise sum_j (c_j |w_j| - q_j w_j)`` with one of three norm
 Only features of a working set enter the problem that is solved. The multipliers of its answer tell
 which others would lower the objective, and these join. The optimality conditions on the features
 selected are equations, which Newton's method solves from a guess of the selected features and
-their signs; where it does not arrive, Clarabel solves the problem of the working set. Whatever the
+their signs. Where it does not arrive, Clarabel solves the problem of the working set. Whatever the
 way, an answer is returned only with a duality gap that is computed from it.
 """
 
@@ -122,7 +122,7 @@ class ConeProblem:
         costs, tilt : ndarray of shape (n_features,), optional
             ``c > 0``, by default 1, and ``q`` with ``|q| < c``, by default 0.
         constant : float, default=0.0
-            What the objective is part of; the duality gap is relative to the whole.
+            What the objective is part of. The duality gap is relative to the whole.
         feasible : ndarray of shape (n_features,), optional
             Weights that some length makes feasible. Not needed for ``"penalty"``.
         start : Solution, optional
@@ -321,7 +321,7 @@ class WorkingSet:
     # Newton's method on the features selected
 
     def newton(self, start):
-        """Find an optimum from a guess, or None; features join and leave until none would."""
+        """Find an optimum from a guess, or None. Features join and leave until none would."""
         weights = np.zeros(len(self.features))
         weights[: len(start.weights)] = start.weights
         if start.accuracy:
@@ -356,7 +356,7 @@ class WorkingSet:
         return None
 
     def solve_conditions(self, weights, signs, states, betas):
-        """Solve the optimality conditions for these signs; features that change sign leave.
+        """Solve the optimality conditions for these signs. Features that change sign leave.
 
         For the features selected, with A the slopes of the binding constraints, the equations are
         ``tilt - costs * signs - sum_i beta_i S_i w / s_i + multiplier * d = 0`` and those of the
@@ -459,7 +459,7 @@ class WorkingSet:
     # Clarabel
 
     def cone(self, accuracy):
-        """Solve by Clarabel; the feasible weights, at their cost, keep the problem feasible.
+        """Solve by Clarabel. The feasible weights, at their cost, keep the problem feasible.
 
         A rough answer allows each weight one sign alone, which halves the problem; Newton's
         method lets a feature of the other sign join.

@@ -104,8 +104,6 @@ class WeightProgram:
         model.add(self.signs[None], np.zeros(1))
         return model
 
-    # ------------------------------------------------------------ solving
-
     def run(self, costs):
         """Solve for these costs with all constraints that matter."""
         self.set_costs(costs)
@@ -183,8 +181,6 @@ class WeightProgram:
         sizes = self.sizes[features]
         self.model.add(self.XT[features] / sizes[:, None], costs[features] / sizes / self.unit)
 
-    # ------------------------------------------------------------ bounds
-
     def pulls(self, multipliers):
         """The left-hand sides of the constraints, one for each weight."""
         return abs(self.XT @ multipliers)
@@ -200,8 +196,6 @@ class WeightProgram:
         with np.errstate(invalid="ignore"):
             excess = (self.pulls(multipliers) / costs).max(initial=1)
         return multipliers / excess, float(self.gains @ multipliers / excess)
-
-    # ------------------------------------------------------------ trials
 
     def basis(self):
         """Return where the solver stands, for `restore` and `begin_at`."""

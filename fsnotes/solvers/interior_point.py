@@ -17,7 +17,7 @@ CENTRED = 3.0  # products of multipliers and slacks at the start, over the usual
 
 
 class _Point(NamedTuple):
-    """A point inside all bounds, or a step; margins exceed 1 by ``below - above``."""
+    """A point inside all bounds, or a step. Margins exceed 1 by ``below - above``."""
 
     a: np.ndarray
     direction: np.ndarray  # columns @ a
@@ -47,7 +47,7 @@ class InteriorPoint:
         self.point = _Point(a, direction, 0.0, below, above)
 
     def go_on(self, accuracy):
-        """Take steps until the largest error is this small; go to the best point met."""
+        """Take steps until the largest error is this small. Go to the best point met."""
         point = self.point
         least = np.inf
         while True:

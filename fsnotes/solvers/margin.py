@@ -112,7 +112,7 @@ class SoftMargin:
         Parameters
         ----------
         sizes : ndarray of shape (n_features,)
-            Factors of the columns; a column of size 0 is not used.
+            Factors of the columns. A column of size 0 is not used.
         C : float
         start : Margin, optional
             Of the same rows, for sizes or a C nearby.

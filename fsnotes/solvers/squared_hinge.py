@@ -218,7 +218,7 @@ class Program:
 
 
 class FewRows:
-    """Rows of at least as many columns, by their inner products; a point combines rows."""
+    """Rows of at least as many columns, by their inner products. A point combines rows."""
 
     combine = True
 
@@ -239,7 +239,7 @@ class FewRows:
 
 
 class ManyRows:
-    """Rows of fewer columns, as they are; a point holds weights.
+    """Rows of fewer columns, as they are. A point holds weights.
 
     Where more than `few` rows are active, the matrix has the size of the columns.
     """

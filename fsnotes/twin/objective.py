@@ -178,7 +178,7 @@ class LinearObjective(FeatureSetObjective):
         return np.where(mask, 1.0, np.inf)
 
     def solve(self, mask):
-        """The best planes on these features, verified; features without a weight stay."""
+        """The best planes on these features, verified. Features without a weight stay."""
         if not mask.any():
             return self.feature_set(mask, self.data.problem.flat_planes())
         costs = self.costs(mask)
@@ -322,7 +322,7 @@ class MaskedKernel:
         return np.subtract.outer(z, z[self.places]) ** 2
 
     def of_distances(self, distances):
-        """Squared distances, and the Gaussian kernel of them; rounding may leave them below 0."""
+        """Squared distances, and the Gaussian kernel of them. Rounding may leave them below 0."""
         return distances, np.exp(-self.data.kernel.gamma * np.maximum(distances, 0))
 
     def on(self, mask):

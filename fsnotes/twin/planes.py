@@ -220,8 +220,8 @@ class TwinClassifier(KernelMixin, SparseClassifier):
     def decision_function(self, X):
         """Distance from the plane of ``classes_[0]`` less that from the other's.
 
-        Above 0 a sample is of ``classes_[1]``. Where one plane is flat, no sample is of its class;
-        where both are, all are of the heavier class.
+        Above 0 a sample is of ``classes_[1]``. Where one plane is flat, no sample is of its class.
+        Where both are, all are of the heavier class.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class TwinSVM(TwinClassifier):
     objective_ : float
         Sum of what both problems minimise.
     support_ : ndarray of shape (n_features,)
-        All features that vary; nothing is selected.
+        All features that vary. Nothing is selected.
     n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Raises
