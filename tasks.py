@@ -286,8 +286,9 @@ def lab(arguments):
 
 # ---------------------------------------------------------------- checking
 
-# the numerics of what all formulations share, and their contract
-QUICK = ["-n", "auto", "-m", "not alone and not further"]
+# the numerics of what all formulations share, and their contract, which is most of the time: so
+# here cores share files, too
+QUICK = ["-n", "auto", "--dist=worksteal", "-m", "not alone and not further"]
 QUICK += ["tests/core", "tests/solvers", "tests/test_contract.py"]
 # all tests: those that bear company on all cores, then those that measure time or build the site
 EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"], ["-m", "alone"]]
@@ -494,7 +495,7 @@ def parser():
     command(book, "execute every page and build the site, warnings being errors")
     command(
         test,
-        "run all tests, after building what changed; `test quick` takes a minute or two, and "
+        "run all tests, after building what changed; `test quick` takes about a minute, and "
         "`test PATH`, like any other words, goes to pytest and builds nothing",
     )
     added = command(serve, "show the built site on localhost", offline=False)
