@@ -180,6 +180,31 @@ def test_stability_error_follows_the_authors_formula(masks, level):
     assert np.allclose([found.low, found.high], [low, high], atol=1e-9)
 
 
+def draw_masks(rng, n_sets, probabilities):
+    """Draw sets of uneven size: each from one of several distributions of independent features."""
+    chosen = rng.integers(len(probabilities), size=n_sets)
+    return rng.random((n_sets, probabilities.shape[1])) < probabilities[chosen]
+
+
+SOURCES = np.array([[0.9] * 6 + [0.1] * 24, [0.9] * 3 + [0.3] * 27, [0.5] * 2 + [0.05] * 28])
+
+
+@pytest.mark.parametrize(
+    ("n_sets", "level", "expected"),
+    [(10, 0.95, 0.89), (100, 0.95, 0.95), (200, 0.8, 0.8), (200, 0.95, 0.95)],
+)
+def test_stability_interval_covers(n_sets, level, expected):
+    """As the docstring promises, that of ten sets less often than its level says."""
+    rng = np.random.default_rng(1)
+    p = SOURCES.mean(axis=0)
+    truth = 1 - np.mean(p * (1 - p)) / (p.mean() * (1 - p.mean()))
+    found = [stability(draw_masks(rng, n_sets, SOURCES), level=level) for _ in range(1500)]
+    covered = np.mean([one.low <= truth <= one.high for one in found])
+    assert abs(covered - expected) < 0.03
+    if n_sets > 10:
+        assert abs(np.mean([one.value for one in found]) - truth) < 0.005
+
+
 def test_stability_of_equal_full_and_empty_sets():
     one = vars(stability([[True, False, True, False, False]] * 7))
     assert one == {"value": 1.0, "standard_error": 0.0, "low": 1.0, "high": 1.0}
