@@ -29,6 +29,7 @@ WANTED_GAP = 1e-9  # a gap at which no better answer is looked for
 WARM_PIVOTS = 200  # at most, from a start
 COLD_PIVOTS = 12  # at most, from the middle
 STAGES = ((1e-3, 60), (1e-6, 150), (1e-11, 300))  # accuracy of the interior point, pivots then
+ONE_BY_ONE = 3  # rows that would leave their intervals, up to which a projection is not tried
 JOINING = 3  # rows freed at a time: more are too many once they are free
 ROUNDED = 1e-13  # part of the largest margin, or of a cap, that may be rounding
 RIDGE = 1e-14  # part of the longest row's square, added to matrices that may be singular
@@ -239,7 +240,7 @@ class _Dual:
         yield direction
         free = np.flatnonzero(states == FREE)
         for _ in range(REFINEMENTS if len(free) else 0):
-            step, _ = self._step(free, direction @ self.columns)
+            step, _, _ = self._step(free, direction @ self.columns)
             direction = direction + self.columns[:, free] @ step
             yield direction
 
@@ -295,16 +296,9 @@ class _Dual:
                 if not len(free):
                     break
                 states[free] = FREE
-            move, offset = self._step(free, margins)
-            # The step is shortened to where a first row meets an end.
-            now = a[free]
-            room = np.where(move > 0, self.caps[free] - now, now)
-            lengths = np.divide(room, abs(move), out=np.full(len(free), np.inf), where=move != 0)
-            length = min(1.0, lengths.min())
-            ended = (lengths <= length) & (length < 1)
-            moved = now + length * move
-            moved[ended] = np.where(move > 0, self.caps[free], 0)[ended]
-            slopes = slopes + self._slopes(moved - now, free)
+            move, offset, matrix = self._step(free, margins)
+            moved, ended = self._within(free, a[free], move, 1 - margins[free], matrix)
+            slopes = slopes + self._slopes(moved - a[free], free)
             a[free] = moved
             if ended.any():
                 states[free[ended]] = np.where(moved[ended] > 0, AT_CAP, AT_ZERO)
@@ -318,6 +312,27 @@ class _Dual:
             states[joining[np.argsort(-wrong[joining], kind="stable")[:JOINING]]] = FREE
         return a, states
 
+    def _within(self, free, now, move, slope, matrix):
+        """Return the multipliers of free rows after the step, and which have met an end.
+
+        Either the step is shortened until a row meets an end, or its end is projected, whichever
+        gains more.
+        """
+        caps = self.caps[free]
+        room = np.where(move > 0, caps - now, now)
+        lengths = np.divide(room, abs(move), out=np.full(len(free), np.inf), where=move != 0)
+        length = min(1.0, lengths.min())
+        moved = now + length * move
+        ended = (lengths <= length) & (length < 1)
+        moved[ended] = np.where(move > 0, caps, 0)[ended]
+        if np.count_nonzero(lengths < 1) > ONE_BY_ONE:
+            nearest = _nearest(now + move, caps, self.signs[free], self.signs[free] @ now)
+            tried = [moved] if nearest is None else [moved, nearest]
+            gains = [d @ (slope - matrix @ d / 2) for d in (x - now for x in tried)]
+            if gains[-1] > gains[0]:
+                return nearest, (nearest <= 0) | (nearest >= caps)
+        return moved, ended
+
     def _slopes(self, a, rows=None):
         """Return what determines the margins: the direction, or the margins themselves."""
         matrix = self.columns if self.gram is None else self.gram
@@ -328,7 +343,7 @@ class _Dual:
         return slopes @ self.columns if self.gram is None else slopes
 
     def _step(self, free, margins):
-        """Return the step to margins of 1 of the free rows, and the offset there."""
+        """Return the step to margins of 1 of the free rows, the offset there, their Gram matrix."""
         if self.gram is None:
             part = self.columns[:, free]
             matrix = part.T @ part
@@ -343,7 +358,7 @@ class _Dual:
         both = np.array([1 - margins[free], signs]).T
         to_one, reach = lapack.dpotrs(factor, both, lower=1)[0].T
         offset = (signs @ to_one) / (signs @ reach)
-        return to_one - offset * reach, offset
+        return to_one - offset * reach, offset, matrix
 
     def _pair(self, margins, states):
         """Return the two rows that ask most for different offsets, or none."""
@@ -354,3 +369,28 @@ class _Dual:
         pair = np.array([least.argmax(), most.argmin()])
         apart = least[pair[0]] - most[pair[1]]
         return np.sort(pair) if apart > ROUNDED * (1 + abs(margins).max()) else pair[:0]
+
+
+def _nearest(target, caps, signs, total):
+    """Return the point between 0 and caps, of this signed sum, that is nearest to the target.
+
+    It is ``clip(target - shift * signs, 0, caps)`` for one shift, which is found by Newton's
+    method or, where that leaves its bounds, by halves; None where rounding hides it.
+    """
+    low = -np.inf
+    high = np.inf
+    shift = 0.0
+    for _ in range(30):
+        moved = target - shift * signs
+        point = np.clip(moved, 0, caps)
+        excess = signs @ point - total
+        if abs(excess) <= 1e-15 * point.sum():
+            return point
+        low, high = (shift, high) if excess > 0 else (low, shift)
+        inside = np.count_nonzero((moved > 0) & (moved < caps))
+        shift = shift + excess / inside if inside else np.inf
+        if not low < shift < high:
+            shift = (low + high) / 2
+        if not np.isfinite(shift):
+            return None
+    return None

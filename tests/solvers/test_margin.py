@@ -187,7 +187,7 @@ def test_any_start_leads_to_the_same(seed):
 
 
 @pytest.mark.parametrize(
-    "name, C, each", [("sonar", 2, 14), ("wisconsin", 2, 9), ((62, 2000), 100, 4)]
+    "name, C, each", [("sonar", 2, 14), ("wisconsin", 2, 9), ((62, 2000), 100, 3)]
 )
 def test_a_run_of_starts_takes_few_factorisations(name, C, each):
     _, kept, spent = reweighted(*standardized(name), C)
