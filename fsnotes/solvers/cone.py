@@ -48,9 +48,9 @@ LACKS_FEATURES = 1e-3
 
 # Newton's method ends at a step of this part of the weights, since the next squares the error.
 LAST_STEP = 1e-8
-# Steps between two changes of the selected features, and such changes. Where the method arrives, 10
-# are enough; where it does not, a cone problem costs less than many small steps.
-MOST_STEPS = 12
+# Steps until no selected feature leaves, and rounds of others that join. Where the method arrives,
+# it is within these; where it does not, a cone problem costs less than many small steps.
+MOST_STEPS = 50
 MOST_CHANGES = 12
 # A deviation below this part of what its terms add up to is what rounding leaves of them.
 CANCELLED = 1e-6
@@ -402,8 +402,12 @@ class WorkingSet:
             step, multipliers = answer[:size], answer[size:]
             before = betas
             betas = np.maximum(in_objective + multipliers @ constraints[:, 2:], 0)
+            leaving = (old + step) * signs[chosen] <= 0
+            if leaving.any():  # the step goes as far as the first feature leaves
+                parts = np.divide(old, -step, where=leaving, out=np.full(size, np.inf))
+                step *= parts.min()
+                leaving = parts == parts.min()
             new = old + step
-            leaving = new * signs[chosen] <= 0
             new[leaving] = 0
             signs[chosen[leaving]] = 0
             weights[chosen] = new
