@@ -650,11 +650,10 @@ class _Search:
 def check_within(name, values, least, most):
     """Raise unless all values are numbers in range."""
     found = np.asarray(values)
-    message = f"{name}={values!r}; pass numbers from {least:g} to {most:g}"
-    if found.dtype.kind not in "iuf":
-        raise TypeError(message)
-    if not ((found >= least) & (found <= most)).all():
-        raise ValueError(message)
+    are_numbers = found.dtype.kind in "iuf"
+    if not are_numbers or not ((found >= least) & (found <= most)).all():
+        message = f"{name}={values!r}; pass numbers from {least:g} to {most:g}"
+        raise ValueError(message) if are_numbers else TypeError(message)
 
 
 def check_criterion(criterion):

@@ -35,6 +35,7 @@ class NormPath:
         self.largest = minimax(pair)
         self.problem = ConeProblem(pair, normalization)
         self.last = None
+        self.refits = {}
 
     def solve(self, bound):
         """The `Solution` of smallest norm at a feasible bound."""
@@ -71,6 +72,13 @@ class NormPath:
             else:
                 below = middle
         return above, solution
+
+    def refit(self, chosen):
+        """The minimax machine of these features; kept, as neighbours on the path share them."""
+        key = tuple(chosen)
+        if key not in self.refits:
+            self.refits = {key: minimax(self.pair, chosen)}
+        return self.refits[key]
 
 
 class BoundedClassifier(MomentClassifier):
@@ -121,7 +129,7 @@ class BoundedClassifier(MomentClassifier):
             least = kappa(bound) * KAPPA_REACHED
             if len(chosen) < np.count_nonzero(solution.weights):
                 # Beside features that nearly agree, the weight of one that is needed looks small.
-                is_enough = minimax(pair, chosen).kappa >= least
+                is_enough = path.refit(chosen).kappa >= least
                 chosen = chosen if is_enough else np.flatnonzero(solution.weights)
         elif len(chosen) < n_features:
             warn(
@@ -136,7 +144,7 @@ class BoundedClassifier(MomentClassifier):
             if self.prune:
                 chosen, point = self._prune(pair, chosen, least, int(n_features or 1))
             else:
-                point = minimax(pair, chosen)
+                point = path.refit(chosen)
             weights[chosen] = point.weights
             reached = bound if n_features is None else float(delta(point.kappa))
             return weights, point.margin_split[0], reached

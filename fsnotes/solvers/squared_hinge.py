@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import brentq, linprog
 
@@ -143,10 +144,8 @@ class Program:
         for the program as it is.
         """
         last = np.zeros(len(self.signs))
-        squares = self.rows.squares
-        squares = np.where(squares > 0, squares, squares.mean() or 1.0)
         for part in parts:
-            added = part * squares
+            added = part * self.rows.squares
             self.counts["proximal step"] += int(part > 0)
             targets = self.targets + added * last
             fit = self.newton(self.softness + added, targets, most)
@@ -199,9 +198,7 @@ class Program:
         inside = np.flatnonzero(self.active)
         given = (self.signs * targets)[inside]
         found, point, products = self.rows.solve(inside, softness[inside], given)
-        r = np.zeros(len(targets))
-        r[inside] = found
-        return self.signs * r, point, self.signs * products
+        return self.signs * found, point, self.signs * products
 
     def verify(self, r, point, products):
         """The answer without multipliers below zero.
@@ -224,18 +221,19 @@ class FewRows:
 
     def __init__(self, Z):
         self.B = Z @ Z.T
-        self.squares = self.B.diagonal()
+        self.squares = without_zeros(self.B.diagonal())
 
     def solve(self, inside, softness, given):
         """Solve ``(inner products + diag(softness)) x = given`` for the rows inside.
 
-        Returns x, the point ``sum x_i z_i``, and the inner products of that with all rows.
+        Returns x, which is 0 for the other rows, the point ``sum x_i z_i``, and the inner products
+        of that with all rows.
         """
-        point = np.zeros(len(self.B))
+        x = np.zeros(len(self.B))
         if len(inside):
-            lower = factor(self.B[inside[:, None], inside], softness)
-            point[inside] = dpotrs(lower, given, lower=1)[0]
-        return point[inside], point, self.B @ point
+            lower = factor(self.B[inside][:, inside], softness)
+            x[inside] = dpotrs(lower, given, lower=1)[0]
+        return x, x, self.B @ x
 
 
 class ManyRows:
@@ -247,29 +245,36 @@ class ManyRows:
     combine = False
 
     def __init__(self, Z, few=None):
-        self.Z = Z
+        self.Z = np.ascontiguousarray(Z)  # rows are gathered often
         self.few = Z.shape[1] if few is None else few
-        self.squares = np.einsum("ij,ij->i", Z, Z)
+        self.squares = without_zeros(np.einsum("ij,ij->i", Z, Z))
 
     def solve(self, inside, softness, given):
-        Z = self.Z[inside]
+        Z = self.Z.take(inside, axis=0)
         found, point = np.zeros(len(Z)), np.zeros(Z.shape[1])
         if 0 < len(Z) <= self.few:
-            found = dpotrs(factor(Z @ Z.T, softness), given, lower=1)[0]
+            found = dpotrs(factor(dsyrk(1, Z.T, trans=1, lower=1), softness), given, lower=1)[0]
             point = Z.T @ found
         elif len(Z):
             scaled = Z / np.sqrt(softness)[:, None]
-            lower = factor(scaled.T @ scaled, 1)
+            lower = factor(dsyrk(1, scaled.T, lower=1), 1)
             for _ in range(3):  # once, and twice more for what rounding has left
                 left = given - Z @ point - softness * found
                 step = dpotrs(lower, Z.T @ (found + left / softness) - point, lower=1)[0]
                 point, found = point + step, found + (left - Z @ step) / softness
-        return found, point, self.Z @ point
+        x = np.zeros(len(self.Z))
+        x[inside] = found
+        return x, point, self.Z @ point
+
+
+def without_zeros(squares):
+    """Squares of rows, with their mean in the place of those that are zero."""
+    return np.where(squares > 0, squares, squares.mean() or 1.0)
 
 
 def factor(square, softness):
     """Cholesky factor of a matrix, in its place, with the softness on its diagonal."""
-    square.flat[:: len(square) + 1] += softness
+    square[np.diag_indices(len(square))] += softness
     lower, failed = dpotrf(square, lower=1, overwrite_a=1)
     if failed:
         raise SubproblemError("a quadratic program was not solved: its sizes differ too much")
