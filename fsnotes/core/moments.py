@@ -274,7 +274,7 @@ class MomentPair:
         elif isinstance(features, slice):
             block = self._matrices[index].copy()
         else:
-            block = self._matrices[index][features[:, None], features]
+            block = self._matrices[index][features][:, features]
         block.flat[:: len(block) + 1] += self.ridge[features]
         return block
 
@@ -298,7 +298,7 @@ class MomentPair:
         found = []
         for matrix, factor in zip(self._matrices, self._factors, strict=True):
             if factor is None:
-                square = weights @ matrix[features[:, None], features] @ weights
+                square = weights @ matrix[features][:, features] @ weights
             else:
                 # The norm is taken of the product: in a direction without variance the square
                 # by the matrix would leave the root of rounding.
@@ -390,7 +390,7 @@ class _Part:
     def deviations(self, features, weights):
         if self.scatter is None:
             return np.linalg.norm(self.factor()[:, features] @ weights.T, axis=0)
-        block = self.scatter[features[:, None], features]
+        block = self.scatter[features][:, features]
         return np.sqrt(np.maximum((weights @ block * weights).sum(axis=1), 0) / self.weight)
 
     def variances(self):

@@ -374,7 +374,7 @@ class WorkingSet:
                     return None
                 size = len(chosen)
                 order = size + len(constraints)
-                blocks = self.covariances[:, chosen[:, None], chosen]
+                blocks = self.covariances[:, chosen][:, :, chosen]
                 least_units = CANCELLED * np.sqrt(blocks.sum(axis=0).diagonal())
                 mean_diff = self.mean_diff[chosen]
                 fixed = self.tilt[chosen] - self.costs[chosen] * signs[chosen]
