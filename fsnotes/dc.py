@@ -294,9 +294,7 @@ class KernelMPM(KernelClassifier):
     dual_coef_, intercept_ : ndarray of shape (1, n_support) and (1,)
     largest_delta_, delta_, worst_case_accuracy_, objective_
         As in `MPM`, of the moments with the ridge.
-    gamma_, ridge_ : float
-        As used.
-    scale_, classes_, n_features_in_, feature_names_in_, result_
+    gamma_, ridge_, scale_, classes_, n_features_in_, feature_names_in_, result_
 
     Notes
     -----

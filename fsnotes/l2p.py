@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
+from tqdm import tqdm
 
 from fsnotes.core.joint import REFIT_C, JointClassifier
 from fsnotes.core.mm import stages, warn_of_max_iter
@@ -388,8 +389,6 @@ class DSO(JointClassifier):
         return W
 
     def _run(self, problems, start):
-        from tqdm import tqdm
-
         with tqdm(total=len(problems), desc="DSO", disable=not self.progress) as bar:
 
             def show(step, W):

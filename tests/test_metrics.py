@@ -12,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
-from scipy.optimize import linprog
 from sklearn.feature_selection import SelectKBest
 
 from fsnotes.metrics import (
@@ -20,7 +19,6 @@ from fsnotes.metrics import (
     compare_paired,
     mcc,
     mcc_ceiling,
-    mcc_spread,
     psf,
     score_interval,
     stability,
@@ -103,35 +101,6 @@ def test_mcc_ceiling_bounds_neither_means_over_folds_nor_three_classes():
     assert mcc(*pooled) <= mcc_ceiling(tsa(*pooled)) + 1e-12
     y_true, y_pred = [0, 1, 1], [0, 2, 2]
     assert mcc(y_true, y_pred) > mcc_ceiling(tsa(y_true, y_pred)) + 0.2
-
-
-@given(st.floats(0.05, 0.95), st.floats(0.01, 1))
-def test_mcc_spread_is_the_least_of_all_laws(accuracy, part):
-    """No law on a grid of accuracies has the mean correlation at a smaller variance."""
-    wanted = mcc_ceiling(accuracy) + part * (accuracy - mcc_ceiling(accuracy))
-    spread = mcc_spread(accuracy, wanted)
-    other = max(accuracy - spread**2 / (1 - accuracy), 0)  # the law that reaches it
-    x = np.unique([*np.linspace(0, 1, 201), accuracy, other])
-    least = linprog(
-        (x - accuracy) ** 2,
-        A_ub=[-mcc_ceiling(x)],
-        b_ub=[-wanted + 1e-12],
-        A_eq=[np.ones_like(x), x],
-        b_eq=[1, accuracy],
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    assert least.status == 0 and np.isclose(least.fun, spread**2, rtol=1e-5, atol=1e-9)
-
-
-@given(fractions)
-def test_mcc_spread_at_its_ends(accuracy):
-    ceiling = mcc_ceiling(accuracy)
-    assert mcc_spread(accuracy, ceiling) == 0 == mcc_spread(accuracy, -1)
-    assert 0 <= mcc_spread(accuracy, np.nextafter(ceiling, 2)) < 1e-6
-    # right or wrong everywhere
-    assert np.isclose(mcc_spread(accuracy, accuracy), np.sqrt(accuracy * (1 - accuracy)))
-    assert mcc_spread(accuracy, np.nextafter(accuracy, 2)) == np.inf == mcc_spread(accuracy, 1)
-    assert mcc_spread(1, 1) == 0
 
 
 def test_mcc_ceiling_keeps_shapes():
@@ -282,8 +251,6 @@ MASKS = [[True, False], [True, True]]
         (lambda: mcc_ceiling(75.1), "accuracy=75.1 is not allowed; pass fractions .* / 100"),
         (lambda: mcc_ceiling([0.5, -0.1]), "accuracy=-0.1"),
         (lambda: mcc_ceiling(np.nan), "accuracy=nan"),
-        (lambda: mcc_spread(0.75, 66), "mcc=66 is not allowed; pass fractions from -1"),
-        (lambda: mcc_spread(0.75, np.nan), "mcc=nan is not allowed"),
         (lambda: psf([]), r"support has shape \(0,\) and dtype float64; pass boolean masks"),
         (lambda: psf(np.zeros((0, 3), bool)), r"support has shape \(0, 3\) and dtype bool; pass"),
         (lambda: psf([0, 2]), r"support has shape \(2,\) and dtype int64; pass boolean masks"),

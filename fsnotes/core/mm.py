@@ -124,6 +124,7 @@ def majorize_minimize(
     began = time.perf_counter()
     x = best = start
     lowest = float(problem.value(start))
+    largest_met = abs(lowest) if np.isfinite(lowest) else 0.0
     steps = []
     size = getattr(problem, "size", np.count_nonzero)
 
@@ -138,14 +139,19 @@ def majorize_minimize(
         new = problem.minimize(problem.tangent(x), x)
         value = float(problem.value(new))
         # A value that is no number has risen, too.
-        if not value <= lowest + max(ROSE * abs(lowest), ROUNDED * largest_met(steps)):
+        if not value <= lowest + max(ROSE * abs(lowest), ROUNDED * largest_met):
             if "rose" in warn_of:
-                warn_of_rise(lowest, value)
+                message = (
+                    f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not "
+                    "lie above it, or the step is not accurate; the better point is kept"
+                )
+                warn(message, ConvergenceWarning)
             return best, Result("rose", lowest, tuple(steps))
         moved = abs(new - x).max(initial=0)
         largest = abs(new).max(initial=0)
         change = float(moved / largest) if largest > 0 else float(moved and np.inf)
         x = new
+        largest_met = max(largest_met, abs(value))
         if value <= lowest:
             best, lowest = x, value
         record(x, value, change)
@@ -156,15 +162,6 @@ def majorize_minimize(
     return best, Result("max_iter", lowest, tuple(steps))
 
 
-def warn_of_rise(lowest, value):
-    """Warn that a step has made the objective larger."""
-    warn(
-        f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not lie above it, "
-        "or the step is not accurate; the better point is kept",
-        ConvergenceWarning,
-    )
-
-
 def warn_of_max_iter(change, tol, max_iter, variables="weights", remedy=""):
     """Warn that the last of so many steps changed the variables by more than the tolerance."""
     warn(
@@ -172,11 +169,6 @@ def warn_of_max_iter(change, tol, max_iter, variables="weights", remedy=""):
         f"more than tol={tol:g}; raise max_iter or tol{remedy}",
         ConvergenceWarning,
     )
-
-
-def largest_met(steps):
-    """The largest finite objective of these steps, by its size."""
-    return max((abs(step.objective) for step in steps if np.isfinite(step.objective)), default=0)
 
 
 def stages(problems, start, **options):

@@ -91,8 +91,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         Minus the log likelihood plus the penalty, before a refit. The penalty of "jeffreys" is
         ``sum log(|w_i| / floor)`` over the weights that are not zero, where the floor is 1e-6 of
         the largest of the start, in standard deviations of the columns.
-    n_iter_ : int
-    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
+    n_iter_, support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises, and
         ``result_.violation`` how far the conditions of an optimum are from met.
 

@@ -92,10 +92,8 @@ def arom_step(X, y, C, sizes, norm):
 
     Parameters
     ----------
-    X, y : ndarray of shape (n_rows, n_features) and (n_rows,)
-        Rows, and labels -1 and +1.
-    C : float
-        Price of the sum of the margin errors.
+    X, y, C
+        As of `fsv_step`.
     sizes : ndarray of shape (n_features,)
         Factors of the columns.
     norm : {1, 2}

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from fsnotes.metrics import compare_paired
+from fsnotes.metrics import compare_paired, mcc_ceiling
 from fsnotes.replication.judge import ALPHA, compare, holm
 
 
@@ -73,3 +73,35 @@ def compare_accuracies(read, dataset, methods, against=None):
     scores = {method: cell.scores("accuracy") for method, cell in cells.items()}
     fraction = next(iter(cells.values())).test_fraction
     return compare(scores, test_fraction=fraction, against=against)
+
+
+def mcc_spread(accuracy, mcc):
+    """Least spread of accuracies over folds that a mean Matthews correlation takes.
+
+    It is a standard deviation: 0 up to the `mcc_ceiling`, and infinite beyond the accuracy.
+
+    Parameters
+    ----------
+    accuracy, mcc : float, means over folds of two classes
+
+    Notes
+    -----
+    In a fold with a fraction u of errors the coefficient m is at most ``(1 - u) / (1 + u)``, so
+    that ``(1 - m) / 2 >= u / (1 + u)``. By the inequality of Cauchy and Schwarz the mean e of u
+    obeys ``e^2 <= mean(u / (1 + u)) mean(u (1 + u))``, which bounds the variance of u from below by
+    ``2 e^2 / (1 - m) - e - e^2``. Folds without errors, or with one fraction of them, reach it.
+
+    Examples
+    --------
+    >>> from fsnotes.replication.rules import mcc_spread
+    >>> round(mcc_spread(0.75, 2 / 3), 2), mcc_spread(0.75, 0.6), mcc_spread(0.75, 0.76)
+    (0.25, 0.0, inf)
+    """
+    if not -1 <= mcc <= 1:
+        raise ValueError(f"mcc={mcc} is not allowed; pass fractions from -1 to 1, percent / 100")
+    if mcc <= mcc_ceiling(accuracy):
+        return 0.0
+    if mcc > accuracy:
+        return np.inf
+    errors = 1 - accuracy
+    return float(np.sqrt(max(2 * errors**2 / (1 - mcc) - errors - errors**2, 0)))

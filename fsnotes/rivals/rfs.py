@@ -251,10 +251,7 @@ class RFS(JointClassifier):
         Lengths of the rows there, in the same units; they rank the features. The bias has no rank.
     n_iter_ : int
         Steps of all stages.
-    support_ : ndarray of shape (n_features,)
-    n_selected_ : int
-    scale_ : ndarray of shape (n_features,)
-    classes_, n_features_in_, feature_names_in_, result_
+    support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.duality_gap`` is the relative distance of `objective_` to a lower bound that is
         certain; ``result_.steps`` is the history of the smoothed objective.
 

@@ -77,9 +77,7 @@ class RVM(BasisClassifier):
         Actions taken.
     basis_ : ndarray of int
         The candidates whose columns are neither constant nor equal to another.
-    gamma_ : float
-    scale_ : ndarray of shape (n_features,)
-    classes_, n_features_in_, feature_names_in_, result_
+    gamma_, scale_, classes_, n_features_in_, feature_names_in_, result_
         ``result_.steps`` is the history of the objective, which never rises; ``result_.counts``
         has the numbers of actions of each kind, of those refused, and of modes found.
 

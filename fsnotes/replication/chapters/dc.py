@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from fsnotes.core.surrogates import L1
 from fsnotes.data.generators import make_moments
-from fsnotes.metrics import mcc_ceiling, mcc_spread
+from fsnotes.metrics import mcc_ceiling
 from fsnotes.replication.declare import (
     Chapter,
     Claims,
@@ -20,7 +20,7 @@ from fsnotes.replication.declare import (
     misprints,
     printed,
 )
-from fsnotes.replication.rules import difference, is_above, signs_of, together
+from fsnotes.replication.rules import difference, is_above, mcc_spread, signs_of, together
 from fsnotes.replication.rules import mean as mean_of
 
 PAPER = "yang2014"
