@@ -1,5 +1,11 @@
-"""What people take away: the wheel, the zipped site, and each page's notebook run elsewhere."""
+"""What people take away: the wheel, the zipped site, and each page's notebook run elsewhere.
 
+Check cells are run with their slips beside it, in the same kernel. Where these alone are asked
+for, the page is run here, from its source.
+"""
+
+import collections
+import json
 import os
 import re
 import shutil
@@ -7,27 +13,21 @@ import subprocess
 import sys
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import ROOT, SITE
+from conftest import ROOT, SHARE, SITE, wanted
+from page_sources import NOTEBOOKS, code_cells, notebook_of
 
-NOTEBOOKS = sorted((SITE / "_sources").rglob("*.ipynb"))
 WHEELHOUSE = os.environ.get("FSNOTES_WHEELHOUSE")
 
 # runs a command where there is a loopback, through which a kernel is reached, and no network
 ISOLATED = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "isolated"]
 
-RUN = """
-import sys, nbformat
-from nbclient import NotebookClient
-notebook = nbformat.read(sys.argv[1], as_version=4)
-assert not any(cell.get("outputs") for cell in notebook.cells)
-NotebookClient(notebook, timeout=300).execute()
-widgets = [o for c in notebook.cells for o in c.get("outputs", [])
-           if "application/vnd.jupyter.widget-view+json" in o.get("data", {})]
-print(len(widgets), "live widgets")
-"""
+SLIPS = Path(__file__).with_name("slips.py")
+RUN_ELSEWHERE = "test_notebook_runs_in_a_fresh_folder_with_the_wheel_alone"
 
 
 def run(*command, **options):
@@ -83,18 +83,96 @@ def test_wheel_holds_the_package_its_data_and_nothing_else(wheel):
     assert wheel.stat().st_size < 2e6
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs_in_a_fresh_folder_with_the_wheel_alone(
-    notebook, elsewhere, isolated, tmp_path
-):
-    copy = tmp_path / notebook.name
-    copy.write_bytes(notebook.read_bytes())
+@pytest.fixture(scope="module")
+def executed(request, tmp_path_factory):
+    """By page, a future of what `slips.py` prints; as many pages at a time as cores."""
+    numbers = collections.defaultdict(list)
+    for params in wanted(request.session, "test_check_cell_notices_slips"):
+        numbers[params["source"]].append(params["number"])
+    elsewhere = [params["source"] for params in wanted(request.session, RUN_ELSEWHERE)]
+    here = [sys.executable]
+    there = []
+    if elsewhere:
+        there = [*request.getfixturevalue("isolated"), request.getfixturevalue("elsewhere")]
+    with ThreadPoolExecutor(SHARE) as pool:
+        yield {
+            source: pool.submit(
+                run_page,
+                there if source in elsewhere else here,
+                downloaded(source) if source in elsewhere else notebook_of(source),
+                {n: code_cells(source)[n].metadata["mutations"] for n in numbers[source]},
+                tmp_path_factory.mktemp(source),
+            )
+            for source in sorted({*numbers, *elsewhere})
+        }
+        pool.shutdown(cancel_futures=True)
+
+
+def downloaded(source):
+    """The notebook that the page offers."""
+    return nbformat.read(SITE / "_sources" / "book" / f"{source}.ipynb", as_version=4)
+
+
+def run_page(python, notebook, slips, folder):
+    nbformat.write(notebook, folder / "page.ipynb")
+    (folder / "slips.json").write_text(json.dumps(slips))
     hidden = ("PYTHONPATH", "FSNOTES_STATIC", "FSNOTES_DATA")
     environment = {k: v for k, v in os.environ.items() if k not in hidden}
-    told = run(*isolated, elsewhere, "-c", RUN, copy, cwd=tmp_path, env=environment)
-    cells = [cell.source for cell in nbformat.read(copy, as_version=4).cells]
-    explorers = len(re.findall(r"^explore\(", "\n".join(cells), re.M))
-    assert told == f"{explorers} live widgets\n"
+    # one thread, since matrices here are small and the machine may be busy
+    environment["OPENBLAS_NUM_THREADS"] = "1"
+    return json.loads(run(*python, SLIPS, "page.ipynb", "slips.json", cwd=folder, env=environment))
+
+
+@pytest.mark.parametrize("source", NOTEBOOKS)
+def test_notebook_runs_in_a_fresh_folder_with_the_wheel_alone(executed, source):
+    explorers = re.findall(r"^explore\(", "\n".join(c.source for c in code_cells(source)), re.M)
+    assert executed[source].result()["widgets"] == len(explorers)
+
+
+@pytest.mark.parametrize(
+    "source, number",
+    [
+        pytest.param(source, number, id=f"{source}-cell{number + 1}")
+        for source in NOTEBOOKS
+        for number, cell in enumerate(code_cells(source))
+        if cell.metadata.get("mutations")
+    ],
+)
+def test_check_cell_notices_slips(executed, source, number):
+    faults = executed[source].result()["faults"][str(number)]
+    assert not faults, "\n".join(faults)
+
+
+def test_slips_that_go_unnoticed_are_reported(tmp_path):
+    cells = {
+        "x = [1]": [],
+        "x.append(2); assert len(x) == 2 and max(x) > 1": ["2 -> 2.5", "> 1 -> > 2"],
+        "assert len(x) == 2, x": ["== 2 -> == 3", "x) -> xx)", "== 2 -> < 9", "2 - 3"],
+        "assert x == [1, 2]": ["1 -> 3"],
+        "def last(): return x[-1]": [],
+        "x.append(3); assert last() == 3": ["append(3) -> append(4)", "x.append(3) -> x = [3]"],
+        "assert x == [1, 2, 3] and 'display' not in globals()": ["3 -> 4"],
+    }
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    slips = {number: found for number, found in enumerate(cells.values()) if found}
+    faults = run_page([sys.executable], notebook, slips, tmp_path)["faults"]
+    assert {n: [line.splitlines()[0] for line in found] for n, found in faults.items()} == {
+        "1": ["2 has to stand once in the cell"],
+        "2": [
+            "x) -> xx) ends in another error",
+            "the check does not notice == 2 -> < 9",
+            "2 - 3 has to stand once in the cell",
+        ],
+        "3": [],
+        "5": ["the check does not notice x.append(3) -> x = [3]"],
+        "6": [],
+    }
+
+
+def test_page_that_fails_as_it_stands_has_no_answer(tmp_path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("assert 1 == 2")])
+    with pytest.raises(AssertionError, match="assert 1 == 2"):
+        run_page([sys.executable], notebook, {0: ["2 -> 1"]}, tmp_path)
 
 
 @pytest.mark.alone
@@ -118,4 +196,5 @@ def test_dist_writes_the_wheel_and_a_site_that_opens_anywhere():
 
 def test_every_executed_page_offers_its_notebook():
     sources = [p for p in (ROOT / "book").glob("*.md") if "{code-cell}" in p.read_text()]
-    assert {p.stem for p in sources} == {p.stem for p in NOTEBOOKS}
+    offered = (SITE / "_sources").rglob("*.ipynb")
+    assert {p.stem for p in sources} == {p.stem for p in offered} == set(NOTEBOOKS)

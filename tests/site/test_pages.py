@@ -1,39 +1,20 @@
-"""Pages as files: links that lead somewhere, code that is short, checks that can fail."""
+"""Pages as files: links that lead somewhere, code that is short, checks that have slips."""
 
 import ast
-import collections
-import contextlib
-import copy
-import functools
-import io
-import multiprocessing
-import os
 import re
 import statistics
-import traceback
-import warnings
-from concurrent.futures import ProcessPoolExecutor
 from html.parser import HTMLParser
-from unittest import mock
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import jupytext
 import jupytext.config
-import matplotlib.pyplot
 import nbformat
-import numpy as np
 import pytest
-from conftest import ROOT, SHARE, SITE, wanted
-from threadpoolctl import threadpool_limits
+from conftest import ROOT, SITE
+from page_sources import NOTEBOOKS, code_cells
 
 import fsnotes
-from fsnotes.replication import Results
 
-NOTEBOOKS = sorted(
-    path.stem
-    for path in (ROOT / "book").glob("*.md")
-    if "```{code-cell}" in path.read_text(encoding="utf-8")
-)
 PROMPT = "Show the plotting code"
 
 
@@ -120,12 +101,6 @@ def test_api_page_has_an_entry_for_every_public_name():
 # ---------------------------------------------------------------- code in pages
 
 
-@functools.cache
-def code_cells(source):
-    notebook = jupytext.read(ROOT / "book" / f"{source}.md", fmt="md:myst")
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
 @pytest.mark.parametrize("source", NOTEBOOKS)
 def test_notebook_is_offered_without_outputs(source):
     page = SITE / "book" / f"{source}.html"
@@ -210,128 +185,3 @@ def test_bad_cells_are_noticed():
     ]
     faults = list(faults_of_code(cells))
     assert [fault.split()[1] for fault in faults] == [*"1234567", "median"], faults
-
-
-def mutants(source):
-    for number, cell in enumerate(code_cells(source)):
-        if cell.metadata.get("mutations"):
-            yield pytest.param(source, number, id=f"{source}-cell{number + 1}")
-
-
-@pytest.fixture(scope="module")
-def faults_of_checks(request):
-    """By page, a future of the faults of its check cells; as many processes as cores run pages."""
-    numbers = collections.defaultdict(list)
-    for params in wanted(request.session, "test_check_cell_notices_slips"):
-        numbers[params["source"]].append(params["number"])
-    fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(SHARE, len(numbers)), mp_context=fresh) as pool:
-        yield {source: pool.submit(run_page, source, numbers[source]) for source in numbers}
-        pool.shutdown(cancel_futures=True)
-
-
-@pytest.mark.parametrize("source, number", [m for source in NOTEBOOKS for m in mutants(source)])
-def test_check_cell_notices_slips(faults_of_checks, source, number):
-    faults = faults_of_checks[source].result()[number]
-    assert not faults, "\n".join(faults)
-
-
-def run_page(source, numbers):
-    """Run a page as far as the last of these cells, and each of them with its slips, too.
-
-    In a process of its own. Returns a list of faults for each of the cells.
-    """
-    matplotlib.use("Agg")
-    static = mock.patch.dict(os.environ, FSNOTES_STATIC="1")
-    still = mock.patch("fsnotes.notebook.explore.explore", lambda *args, **options: None)
-    silent = contextlib.redirect_stdout(io.StringIO())
-    # one thread, since matrices here are small and the machine may be busy
-    with static, still, silent, warnings.catch_warnings(), threadpool_limits(1, "blas"):
-        warnings.simplefilter("ignore")  # a page may show one
-        return faults_by_cell(code_cells(source), numbers)
-
-
-def faults_by_cell(cells, numbers):
-    """Faults of the check cells; functions that a cell has made look into the one `space`."""
-    space, faults = {"display": lambda *args: None}, {}
-    for number, cell in enumerate(cells[: max(numbers) + 1]):
-        if number in numbers:
-            kept = keep(space)
-            faults[number] = list(faults_of_mutations(cell, space, kept))
-            space.clear()
-            space.update(kept)
-        try:
-            exec(cell.source, space)
-        except Exception:
-            fault = f"cell {number + 1} fails as it stands\n{traceback.format_exc()}"
-            return faults | {later: [fault] for later in numbers if later >= number}
-        matplotlib.pyplot.close("all")
-    return faults
-
-
-def faults_of_mutations(cell, space, kept):
-    for mutation in cell.metadata["mutations"]:
-        old, arrow, new = mutation.partition(" -> ")
-        if not arrow or cell.source.count(old) != 1:
-            yield f"{old} has to stand once in the cell"
-            continue
-        space.clear()
-        space.update(keep(kept))
-        try:
-            exec(cell.source.replace(old, new), space)
-        except AssertionError:
-            continue
-        except Exception:
-            yield f"{mutation} ends in another error\n{traceback.format_exc()}"
-        else:
-            yield f"the check does not notice {mutation}"
-
-
-def test_slips_that_go_unnoticed_are_reported():
-    def cell(source, *mutations):
-        return nbformat.v4.new_code_cell(source, metadata={"mutations": list(mutations)})
-
-    cells = [
-        cell("x = [1]"),
-        cell("x.append(2); assert len(x) == 2 and max(x) > 1", "2 -> 2.5", "> 1 -> > 2"),
-        cell("assert len(x) == 2, x", "== 2 -> == 3", "x) -> xx)", "== 2 -> < 9", "2 - 3"),
-        cell("assert x == [1, 2]", "1 -> 3"),
-        cell("assert x == [1]", "1 -> 3"),
-        cell("assert x", "x -> not x"),
-    ]
-    faults = faults_by_cell(cells, [1, 2, 3, 4, 5])
-    told = {number: [line.splitlines()[0] for line in found] for number, found in faults.items()}
-    broken = ["cell 5 fails as it stands"]
-    assert told == {
-        1: ["2 has to stand once in the cell"],
-        2: [
-            "x) -> xx) ends in another error",
-            "the check does not notice == 2 -> < 9",
-            "2 - 3 has to stand once in the cell",
-        ],
-        3: [],
-        4: broken,
-        5: broken,
-    }
-
-
-def finished(space):
-    for value in space.values():
-        is_grid = isinstance(value, np.ndarray) and value.dtype == object
-        for one in value.flat if is_grid else value if isinstance(value, list) else [value]:
-            if isinstance(one, matplotlib.artist.Artist | Results):
-                yield one
-
-
-def keep(space):
-    """A copy of what cells have made so far, for a run must not change the next one's data.
-
-    But for figures and stored results, which no cell changes and which take longest to copy.
-    """
-    copies, memo = {}, {id(one): one for one in finished(space)}
-    for name, value in space.items():
-        try:
-            copies[name] = copy.deepcopy(value, memo)
-        except TypeError:  # a module
-            copies[name] = value
-    return copies
