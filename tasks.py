@@ -154,7 +154,8 @@ def pip_install(expected, arguments, offline):
     """Run pip with one line of progress; its own words go to a log that a failure shows."""
     BUILD.mkdir(exist_ok=True)
     log = BUILD / "install.log"
-    command = [python(), "-m", "pip", "install", "--no-input", *arguments]
+    # modules are compiled when they are first imported, and most never are
+    command = [python(), "-m", "pip", "install", "--no-input", "--no-compile", *arguments]
     seen = 0
     lively = sys.stdout.isatty()
     if expected:

@@ -103,9 +103,9 @@ def figure(panels=1, **subplots):
 def check(fig, width=340):
     """Refuse a figure with a text that is small, cut off or covered, or an axis without label.
 
-    The figure is measured as shown so many pixels wide, by default as on a phone. No text may have
-    a font size under 10 px, leave the canvas, overlap another text or lie under a legend, and axes
-    with data need an x and a y label. A `FigureError` names all faults.
+    The figure is laid out for good, and measured as shown so many pixels wide, as on a phone. No
+    text may have a font size under 10 px, leave the canvas, overlap another text or lie under a
+    legend, and axes with data need an x and a y label. A `FigureError` names all faults.
 
     Boxes may touch by 1 px. A slanted text counts as its upright bounding box. A super- or
     subscript counts with the size of the text it belongs to. An axis whose tick labels are
@@ -123,6 +123,7 @@ def check(fig, width=340):
     ]
     if faults:
         raise FigureError(faults, width)
+    fig.set_layout_engine(None)  # what was laid out and checked is what will be drawn
 
 
 def png(fig, dpi=200, colors=64):

@@ -230,8 +230,7 @@ class Program:
     def first_features(self, start):
         """All features if they are few; else the promising ones, and those of a start.
 
-        Promising are those whose means differ most, and those that weigh most in the feasible
-        weights.
+        Promising are those whose means differ most, or which weigh most in the feasible weights.
         """
         n_features = len(self.mean_diff)
         if n_features <= 2 * FIRST_FEATURES:  # a larger part saves nothing

@@ -315,8 +315,7 @@ class _Dual:
     def _within(self, free, now, move, slope, matrix):
         """Return the multipliers of free rows after the step, and which have met an end.
 
-        Either the step is shortened until a row meets an end, or its end is projected, whichever
-        gains more.
+        The step is shortened until a row meets an end, or its end is projected, if that gains more.
         """
         caps = self.caps[free]
         room = np.where(move > 0, caps - now, now)

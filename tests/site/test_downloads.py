@@ -66,7 +66,7 @@ def elsewhere(wheel, tmp_path_factory):
     pins = re.sub(r"\s*\\\n\s*--hash=\S+", "", (ROOT / "requirements.txt").read_text())
     (folder / "pins.txt").write_text(pins)
     source = ["--no-index", "--find-links", WHEELHOUSE] if WHEELHOUSE else []
-    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    pip = [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
     pip += [*source, "-c", folder / "pins.txt"]
     run(*pip, wheel)
     bare = "import fsnotes; print(fsnotes.load('sonar').data.shape)"
