@@ -347,8 +347,7 @@ def half_inverse(gram):
 class TwoNormMargins(SoftMargins):
     """Soft-margin programs in the columns of a kernel, with its two-norm in what is minimised.
 
-    `C0` is the penalty of ``|R alpha|**2``, with a root R: ``R'R`` is the kernel's matrix of the
-    candidates.
+    `C0` is the penalty of ``|R alpha|**2``, where ``R'R`` is the kernel's matrix of the candidates.
     """
 
     def __init__(self, data, root, C0):

@@ -114,8 +114,7 @@ def _search(pair, forward, size, least, whole):
 
     The search ends at so many features; before that, once kappa is at least that asked for if
     features are added, or before it would fall below if they are removed. Returned are the
-    features, those added or removed in their order, and the minimax solution; `whole` is that of
-    all features.
+    features, those added or removed in order, and the minimax solution; `whole` is that of all.
     """
     everything = np.arange(len(pair.mean_diff))
     selected = np.full(len(everything), not forward)

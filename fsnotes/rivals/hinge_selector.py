@@ -104,8 +104,7 @@ class Steps(Run):
 class LinearSteps(Steps):
     """Solutions with a weighted l1 norm, each weighted by the solution before.
 
-    `kind` returns a problem derived from `Linearized`; `cost` is that of each weight in the first
-    solution.
+    `kind` returns a problem derived from `Linearized`; at first each weight has the penalty `cost`.
     """
 
     def __init__(self, data, kind, least, cost=1.0):

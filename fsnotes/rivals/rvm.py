@@ -358,8 +358,7 @@ def _descending(gains, least):
 class Search:
     """Actions, one after the other, as long as one raises the evidence by more than ``tol``.
 
-    An action sets the precision of one column, to infinity for a deletion, or moves all that are
-    in use.
+    An action sets the precision of one column, to infinity for a deletion, or moves all in use.
     """
 
     def __init__(self, data, options):

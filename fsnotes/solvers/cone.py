@@ -180,12 +180,18 @@ class Program:
 
     def solve(self, start=None):
         """An optimal `Point`, from that of a problem nearby where one is given."""
-        if start is not None:
-            working_set = WorkingSet(self, start.features, start.covariances)
-            point = self.extend(working_set.newton(start))
-            if point is not None:
-                return point
-        return self.solve_by_cones(start)
+        guess = self.one_feature() if start is None else start
+        working_set = WorkingSet(self, guess.features, guess.covariances)
+        point = self.extend(working_set.newton(guess))
+        return self.solve_by_cones(start) if point is None else point
+
+    def one_feature(self):
+        """A guess: the feature that is enough where no bound binds."""
+        costs = self.costs - np.sign(self.mean_diff) * self.tilt
+        best = np.argmax(abs(self.mean_diff) / costs)
+        weights = 1 / self.mean_diff[[best]]
+        states = ({"margin": "floor", "gap": "slack", "penalty": "cone"}[self.kind],) * 2
+        return Point(np.array([best]), weights, 0.0, np.zeros((2, 2)), np.zeros(2), states)
 
     def extend(self, point):
         """Newton's method, with features that join until none would; None where that fails."""
@@ -374,7 +380,8 @@ class WorkingSet:
                 size = len(chosen)
                 order = size + len(constraints)
                 blocks = self.covariances[:, chosen][:, :, chosen]
-                least_units = CANCELLED * np.sqrt(blocks.sum(axis=0).diagonal())
+                flat = blocks.reshape(2, -1)
+                least_units = CANCELLED * np.sqrt(blocks.diagonal(axis1=1, axis2=2).sum(axis=0))
                 mean_diff = self.mean_diff[chosen]
                 fixed = self.tilt[chosen] - self.costs[chosen] * signs[chosen]
                 system = np.zeros((order, order), order="F")
@@ -387,8 +394,8 @@ class WorkingSet:
                 return None
             pushes = products / deviations[:, None]  # the gradients of both deviations
             curvature = betas / deviations
-            system[:size, :size] = curvature[0] * blocks[0] + curvature[1] * blocks[1]
-            system[:size, :size] -= (pushes.T * curvature) @ pushes
+            bends = (curvature @ flat).reshape(size, size)
+            system[:size, :size] = bends - (pushes.T * curvature) @ pushes
             slopes = constraints[:, 1:2] * mean_diff - constraints[:, 2:] @ pushes
             system[:size, size:] = -slopes.T
             system[size:, :size] = slopes
@@ -403,7 +410,8 @@ class WorkingSet:
             betas = np.maximum(in_objective + multipliers @ constraints[:, 2:], 0)
             leaving = (old + step) * signs[chosen] <= 0
             if leaving.any():  # the step goes as far as the first feature leaves
-                parts = np.divide(old, -step, where=leaving, out=np.full(size, np.inf))
+                parts = np.full(size, np.inf)
+                np.divide(old, np.where(step != 0, -step, 1), where=leaving, out=parts)
                 step *= parts.min()
                 leaving = parts == parts.min()
             new = old + step
@@ -414,9 +422,9 @@ class WorkingSet:
                 chosen = None
                 continue
             # near the largest bound weights hardly move while multipliers still do
-            still = abs(betas - before).max() <= LAST_STEP * betas.max()
-            if still and abs(step).max() <= LAST_STEP * abs(new).max():
-                return weights, signs, multipliers, betas
+            if abs(step).max() <= LAST_STEP * abs(new).max():
+                if abs(betas - before).max() <= LAST_STEP * betas.max():
+                    return weights, signs, multipliers, betas
         return None
 
     def constraints(self, states):

@@ -29,8 +29,7 @@ def least_norm(Z, signs, multipliers, caps):
     signs : ndarray of shape (n_rows,)
         -1 or 1.
     multipliers : ndarray of shape (n_rows,)
-        A solution of the dual of ``minimise caps @ hinge losses``; all zero where rows can be
-        separated.
+        A solution of the dual of ``minimise caps @ hinge losses``; zero where rows are separable.
     caps : ndarray of shape (n_rows,)
         The largest values of the multipliers.
     """

@@ -283,8 +283,7 @@ class TwinSVM(TwinClassifier):
 
     (2) and (3) of Bai et al. (2014), for class k with samples F and the others H: minimise
     ``|w|_2^2 / 2 + b^2 + c_fit |F w + b|_2^2 + c_hinge sum max(0, 1 - s (H w + b))``, where s is 1
-    in the plane of ``classes_[0]`` and -1 in the other. A sample is of the class whose plane is
-    closer.
+    in the plane of ``classes_[0]`` and -1 in the other. The class of the closer plane is predicted.
 
     Parameters
     ----------

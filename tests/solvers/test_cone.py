@@ -235,9 +235,14 @@ def test_units_order_and_names_of_classes_do_not_matter(kind):
             assert np.allclose(found.weights * factor, expected, atol=1e-3 * size)
 
 
+def work(solution):
+    """Newton steps, of which a cone problem costs about as much as thirty."""
+    return solution.counts["newton"] + 30 * solution.counts["cone"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_start_nearby_changes_the_work_and_not_the_answer(kind):
-    cold_cones = warm_cones = 0
+    cold_work = warm_work = 0
     for seed in range(40):
         case = draw(seed)
         cold = case.solve(kind)
@@ -249,10 +254,9 @@ def test_a_start_nearby_changes_the_work_and_not_the_answer(kind):
         proved(case, kind, warm_near)
         if not is_flat(case, cold.weights):
             assert again.counts["cone"] == 0
-            assert warm_near.counts["cone"] <= cold_near.counts["cone"]
-            cold_cones += cold_near.counts["cone"]
-            warm_cones += warm_near.counts["cone"]
-    assert warm_cones <= cold_cones / 5
+            cold_work += work(cold_near)
+            warm_work += work(warm_near)
+    assert warm_work <= cold_work / 2
 
 
 @pytest.mark.parametrize(
@@ -462,6 +466,12 @@ def fake_clarabel(monkeypatch, spoil):
     monkeypatch.setattr(clarabel, "DefaultSolver", solver)
 
 
+def by_cones(case, kind, start=None):
+    """The solution where Newton's method does not arrive from a guess."""
+    program = case.program(kind)
+    return program.verify(program.solve_by_cones(start))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_garbage_of_the_cone_solver_is_no_answer(kind, monkeypatch):
     case, rng = draw(4), np.random.default_rng(0)
@@ -471,12 +481,12 @@ def test_garbage_of_the_cone_solver_is_no_answer(kind, monkeypatch):
             fake_clarabel(patch, spoil)
             # an answer is refused, unless it is right all the same
             try:
-                assert np.isclose(case.solve(kind).objective, right, rtol=2e-6)
+                assert np.isclose(by_cones(case, kind).objective, right, rtol=2e-6)
             except SubproblemError:
                 continue
     fake_clarabel(monkeypatch, lambda v: np.full_like(v, np.nan))
     with pytest.raises(SubproblemError, match="found nothing.*ridge"):
-        case.solve(kind)
+        by_cones(case, kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -488,8 +498,7 @@ def test_cones_go_on_from_the_features_of_a_start(kind):
     start = case.solve(kind)
     case.costs = case.costs * np.random.default_rng(1).uniform(0.8, 1.25, 200)
     case.tilt = np.clip(case.tilt, -0.95 * case.costs, 0.95 * case.costs)
-    program = case.program(kind)
-    warm = program.verify(program.solve_by_cones(start.point))
+    warm = by_cones(case, kind, start.point)
     assert len(warm.point.features) < 200
     proved(case, kind, warm)
 
