@@ -18,7 +18,7 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 # how many of them are left to this process where several share the tests
 SHARE = max(1, CORES // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)))
 # files that would keep the others waiting if they were begun last
-LONGEST = {"test_book.py", "test_downloads.py", "test_pages.py"}
+LONGEST = {"test_book.py", "test_downloads.py"}
 
 
 def pytest_xdist_auto_num_workers():

@@ -74,7 +74,7 @@ class NormPath:
         return above, solution
 
     def refit(self, chosen):
-        """The minimax machine of these features; kept, as neighbours on the path share them."""
+        """The minimax machine of these features. The last is kept, since neighbours share it."""
         key = tuple(chosen)
         if key not in self.refits:
             self.refits = {key: minimax(self.pair, chosen)}

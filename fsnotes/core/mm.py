@@ -151,7 +151,7 @@ def majorize_minimize(
         largest = abs(new).max(initial=0)
         change = float(moved / largest) if largest > 0 else float(moved and np.inf)
         x = new
-        largest_met = max(largest_met, abs(value))
+        largest_met = max(largest_met, abs(value) if np.isfinite(value) else 0.0)
         if value <= lowest:
             best, lowest = x, value
         record(x, value, change)

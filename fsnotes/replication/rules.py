@@ -1,5 +1,7 @@
 """Rules by which claims are judged: yes, no, or None where the results cannot tell.
 
+And what the numbers of a printed table have to obey, whatever the method.
+
 ``read(dataset, method)`` returns a `Cell`, as in the checks of claims.
 """
 

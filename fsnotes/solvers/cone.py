@@ -48,7 +48,7 @@ LACKS_FEATURES = 1e-3
 
 # Newton's method ends at a step of this part of the weights, since the next squares the error.
 LAST_STEP = 1e-8
-# Steps until no selected feature leaves, and rounds of others that join. Where the method arrives,
+# Steps from one guess of signs and binding constraints, and such guesses. Where the method arrives,
 # it is within these; where it does not, a cone problem costs less than many small steps.
 MOST_STEPS = 50
 MOST_CHANGES = 12
@@ -361,7 +361,7 @@ class WorkingSet:
         return None
 
     def solve_conditions(self, weights, signs, states, betas):
-        """Solve the optimality conditions for these signs. Features that change sign leave.
+        """Solve the optimality conditions for these signs. A step ends where a feature leaves.
 
         For the features selected, with A the slopes of the binding constraints, the equations are
         ``tilt - costs * signs - sum_i beta_i S_i w / s_i + multiplier * d = 0`` and those of the

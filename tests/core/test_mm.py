@@ -315,6 +315,7 @@ RISES = [
     ([1 + 0.4 * ROSE * k for k in range(50)], 0),
     ([2.25, 2, np.inf], 1),
     ([2.25, 2, np.nan], 1),
+    ([np.inf, np.inf, 5, 7], 2),
 ]
 NO_RISES = [
     *(([v, v + 0.5 * ROSE * abs(v), v - abs(v)], 2) for v in SIZES_OF_OBJECTIVES),

@@ -3,9 +3,10 @@
     python slips.py NOTEBOOK SLIPS
 
 SLIPS is a JSON file. By the number of a code cell it has slips such as "x + 1 -> x - 1", each of
-which must make an assertion of that cell fail. Printed are, as JSON, the number of live widgets
-that the notebook shows, and by the number of the cell a list of faults. The environment needs what
-a page needs, and nothing of these tests: the kernel imports this file by its place.
+which must make an assertion of that cell fail. Printed are, as JSON, the prefix of the kernel's
+Python, the number of live widgets that the notebook shows, and by the number of the cell a list of
+faults. The environment needs what a page needs, and nothing of these tests: the kernel imports this
+file by its place.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def run(path, slips):
-    """What `main` prints. A cell that fails as it stands raises."""
+    """The answer that is printed. A cell that fails as it stands raises."""
     import nbformat
     from nbclient import NotebookClient
 
@@ -30,7 +31,9 @@ def run(path, slips):
     assert not any(cell.outputs for cell in code)
     # no line that is added defines a name, which a cell might take for one of the page's
     here = str(Path(__file__).resolve().parent)
-    first = nbformat.v4.new_code_cell(f"__import__('sys').path.append({here!r})")
+    first = nbformat.v4.new_code_cell(
+        f"__import__('sys').path.append({here!r}); print(__import__('sys').prefix)"
+    )
     notebook.cells = [first]
     tried = {}
     for number, cell in enumerate(code):
@@ -39,15 +42,17 @@ def run(path, slips):
             tried[number] = nbformat.v4.new_code_cell(call)
             notebook.cells.append(tried[number])
         notebook.cells.append(cell)
-    NotebookClient(notebook, timeout=600).execute()
+    NotebookClient(notebook, timeout=300).execute()
     outputs = [output for cell in code for output in cell.outputs]
     return {
+        "prefix": printed(first).strip(),
         "widgets": sum(WIDGET in output.get("data", {}) for output in outputs),
-        "faults": {
-            number: json.loads("".join(output.text for output in cell.outputs))
-            for number, cell in tried.items()
-        },
+        "faults": {number: json.loads(printed(cell)) for number, cell in tried.items()},
     }
+
+
+def printed(cell):
+    return "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
 
 
 # ---------------------------------------------------------------- inside the kernel
@@ -66,9 +71,10 @@ def show_faults(source, slips):
             del space[name]
         space.update(values)
 
-    kept = keep({name: space[name] for name in own_names(shell)})
-    silent = contextlib.redirect_stdout(io.StringIO())
-    with silent, warnings.catch_warnings():
+    kept = {name: space[name] for name in own_names(shell)}  # only copies meet a slip
+    said = io.StringIO()
+    silent = contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)
+    with silent[0], silent[1], warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a page may show one
         faults = list(faults_of(source, slips, space, lambda: replace(keep(kept) | shown)))
     replace(kept)

@@ -538,7 +538,7 @@ def assert_moves(figure, action):
 def test_page_works_from_a_folder(reader, name):
     page = visit(reader(360), f"{SITE.as_uri()}/{name}")
     assert CHECKS["maths_is_typeset"].measure(page) == []
-    move_all_sliders(page)
+    assert (move_all_sliders(page) > 0) == (name in EXPLORERS)
     assert page.log == []
 
 

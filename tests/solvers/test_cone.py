@@ -538,9 +538,22 @@ def test_without_any_bound_one_feature_gets_a_margin_of_two():
         case = draw(seed)
         case.kappas, case.tilt = np.zeros(2), np.zeros(len(case.gap))
         solution = case.solve("margin")
+        assert solution.counts["cone"] == 0
         worth = abs(case.gap) / case.costs
         assert np.flatnonzero(solution.weights).tolist() == [worth.argmax()]
         assert np.isclose(solution.objective, 2 / worth.max(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["margin", "gap"])
+def test_where_no_bound_binds_the_first_guess_is_the_answer(kind):
+    """With a tilt the cheapest is the one with the largest gap for what is left of its cost."""
+    for seed in range(30):
+        case = draw(seed)
+        case.kappas = 1e-6 * case.kappas
+        solution = case.solve(kind)
+        worth = abs(case.gap) / (case.costs - np.sign(case.gap) * case.tilt)
+        assert np.flatnonzero(solution.weights).tolist() == [worth.argmax()]
+        assert solution.counts["cone"] == 0
 
 
 def test_bounds_come_and_go_along_a_path():
