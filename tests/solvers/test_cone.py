@@ -256,7 +256,7 @@ def test_a_start_nearby_changes_the_work_and_not_the_answer(kind):
             assert again.counts["cone"] == 0
             cold_work += work(cold_near)
             warm_work += work(warm_near)
-    assert warm_work <= cold_work / 2
+    assert warm_work <= cold_work / 3
 
 
 @pytest.mark.parametrize(
@@ -309,11 +309,11 @@ def test_a_working_set_finds_what_all_features_would_give(kind):
         rng = np.random.default_rng(seed)
         X, y = make_wide(30, 160, seed=seed)
         case = Instance(X, y, rng.choice([0.05, 0.3]), rng, part=rng.uniform(0.3, 0.95))
-        found = case.solve(kind)
-        proved(case, kind, found)
-        assert len(np.unique(found.point.features)) == len(found.point.features)
-        smaller += len(found.point.features) < len(case.gap)
-    assert smaller > 3
+        for found in (case.solve(kind), by_cones(case, kind)):
+            proved(case, kind, found)
+            assert len(np.unique(found.point.features)) == len(found.point.features)
+            smaller += len(found.point.features) < len(case.gap)
+    assert smaller > 6
 
 
 def broken(rng, n, size):
@@ -571,5 +571,5 @@ def test_bounds_come_and_go_along_a_path():
                 not set(last.point.states) - {"floor"}
                 and (case.kappas * last.deviations).max() <= 1
             )
-    # on average a fit needs less than one call of the cone solver
-    assert cold < 16 * 6
+    # the five that follow the first need less than one call of the cone solver each
+    assert cold < 16 * 5
