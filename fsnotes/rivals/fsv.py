@@ -92,7 +92,7 @@ class FSV(SteppingSelector):
 
     Each step solves the dual program of N rows, as `L1SVM`: O(N n) for each hundred of n features
     that join, and O(N k) a pivot with k features in the program. `SubproblemError` is raised if the
-    first program or the refit cannot be verified. Any other is then left out, with a warning.
+    first program or the refit is not verified. A later step that is not is skipped, with a warning.
 
     References
     ----------
