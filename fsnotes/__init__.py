@@ -10,6 +10,7 @@ _HOMES = {
         "EqualMeansError",
         "InfeasibleBoundError",
         "NotSeparableError",
+        "PromiseWarning",
         "SelectionWarning",
         "SubproblemError",
         "TrivialBoundWarning",

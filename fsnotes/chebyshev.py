@@ -1,6 +1,6 @@
 """The Chebyshev bound: minimax probability machines, dense and with few features."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import clone
@@ -10,7 +10,6 @@ from fsnotes.core.bounded import BoundedClassifier, NormPath, balance, nonneglig
 from fsnotes.core.bounds import delta, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import MomentClassifier, feasible_bound, largest_bound
-from fsnotes.core.moments import ClassMoments
 from fsnotes.core.validation import check_bool, check_count, check_real
 from fsnotes.errors import EqualMeansError
 from fsnotes.solvers.cone import ConeProblem
@@ -186,7 +185,15 @@ class L1MPM(BoundedClassifier):
         self._check_parameters()
         estimator = clone(self)
         samples = estimator._check_data(X, y, sample_weight)
-        return estimator.path_moments(estimator._class_moments(samples), retains)
+        moments = estimator._class_moments(samples)
+        problem = estimator._moment_problem(moments, exponents=samples.exponents)
+        path = estimator._path(problem, retains)
+        estimator.scale_ = problem.scale
+        found = [
+            estimator._bounds_of_rows(samples, coef, intercept)[0].min()
+            for coef, intercept in zip(path.coefs, path.intercepts, strict=True)
+        ]
+        return replace(path, bounds=np.minimum(path.bounds, found))
 
     def path_moments(self, moments, retains=None):
         """Weights for a sequence of bounds as from `path`, from the moments of two classes.
@@ -201,7 +208,9 @@ class L1MPM(BoundedClassifier):
         BoundPath
         """
         self._check_parameters()
-        problem = self._moment_problem(moments)
+        return self._path(self._moment_problem(moments), retains)
+
+    def _path(self, problem, retains):
         path = NormPath(problem.pair, problem.costs, self.normalization)
         largest = largest_bound(path.largest.kappa)
         if retains is None:
@@ -349,16 +358,17 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     """
     check_count("n_permutations", n_permutations)
     random = check_random_state(random_state)
-    # This checks the data, and warns once of what is true of all permutations.
+    # This warns once of what is true of all permutations.
     machine = MPM(ridge=ridge, scale=scale).fit(X, y)
-    y = np.asarray(y)
+    samples = machine._check_data(X, y, None)
 
-    def largest(labels):
-        moments = ClassMoments.from_data(X, labels)
+    def largest(class_index):
+        moments = machine._class_moments(replace(samples, class_index=class_index))
         try:
             problem = machine._moment_problem(moments, quiet=True)
         except EqualMeansError:
             return 0.0
         return float(delta(minimax(problem.pair).kappa))
 
-    return np.array([largest(random.permutation(y)) for _ in range(int(n_permutations))])
+    permuted = (random.permutation(samples.class_index) for _ in range(int(n_permutations)))
+    return np.array([largest(class_index) for class_index in permuted])

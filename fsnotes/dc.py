@@ -13,6 +13,8 @@ from fsnotes.core.bounded import BoundedClassifier, nonnegligible, result_of
 from fsnotes.core.bounds import kappa
 from fsnotes.core.kernels import KernelClassifier
 from fsnotes.core.mm import Result, majorize_minimize
+from fsnotes.core.moment_classifier import keep_the_less
+from fsnotes.core.promises import certain_accuracies, score_rounding
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.surrogates import Exponential, check_surrogate
 from fsnotes.core.validation import check_count, check_one_of, check_real
@@ -25,6 +27,8 @@ DEFAULT_ALPHA = 5.0
 # A weight costs at least this part of the steepest slope, since one that cost nothing could grow
 # without end; where the slope at 0 is infinite, a cost is at most the inverse of it times another.
 LEAST_COST = 1e-6
+# By what part the value of a kernel may differ where rows come together with others.
+KERNEL_ROUNDING = 1e-12
 
 
 class SurrogateProgram:
@@ -342,6 +346,15 @@ class KernelMPM(KernelClassifier):
         self.dual_coef_ = machine.coef_[:, chosen]
         for name in self._shared.split():
             setattr(self, name, getattr(machine, name))
+        used = values[:, chosen]
+        weights = self.dual_coef_[0]
+        offset = self.intercept_[0]
+        rounding = score_rounding(used, weights, offset, of_values=KERNEL_ROUNDING)
+        ridge = self.ridge_ * weights @ weights
+        found = certain_accuracies(samples, used @ weights + offset, rounding, ridge)
+        told = self.worst_case_accuracy_
+        asked = np.full(2, self.delta_)
+        self.worst_case_accuracy_ = keep_the_less(told, asked, *found, self.classes_)
 
 
 class KernelL0MPM(KernelMPM):

@@ -8,6 +8,7 @@ __all__ = [
     "EqualMeansError",
     "InfeasibleBoundError",
     "NotSeparableError",
+    "PromiseWarning",
     "SelectionWarning",
     "SubproblemError",
     "TrivialBoundWarning",
@@ -58,6 +59,10 @@ class NotSeparableError(ValueError):
 
 class SubproblemError(RuntimeError):
     """A convex problem was not solved to the accuracy that is verified. There is no answer."""
+
+
+class PromiseWarning(UserWarning):
+    """What a solver found is more than the rows show, by more than rounding; the less is kept."""
 
 
 class TrivialBoundWarning(UserWarning):

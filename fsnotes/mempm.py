@@ -162,6 +162,7 @@ class ParetoFrontier:
         self._used = problem.used
         self._unit = problem.unit
         self._mean = moments.means_[1]
+        self._restore = problem.restore
         self._n_features = moments.n_features_in_
 
     def accuracies(self, mixture):
@@ -183,7 +184,7 @@ class ParetoFrontier:
         found = self._core.point(mixture)
         coef = np.zeros(self._n_features)
         coef[self._used] = found.weights / self._unit
-        return coef, float(found.margin_split[0] - coef @ self._mean)
+        return self._restore(coef), float(found.margin_split[0] - coef @ self._mean)
 
     def points(self, n_points=200):
         """Alphas, betas and mixtures of the whole curve, to the ends of its end segments.
@@ -285,17 +286,26 @@ class MEMPM(MomentClassifier):
         super()._check_parameters()
         check_real("theta", self.theta, 0, most=1)
 
-    def _fit_moments(self, moments):
-        super()._fit_moments(moments)
-        apart = self.objective_ - self.worst_case_accuracy_ @ [1 - self.theta, self.theta]
-        gap = max(self.result_.duality_gap, float(abs(apart)))
-        self.result_ = replace(self.result_, duality_gap=gap)
+    def _fit_moments(self, moments, exponents=0):
+        super()._fit_moments(moments, exponents)
+        gap = self._widen_gap()
         if gap > LARGEST_LOSS:
             warn(
-                f"the covariances are so near to singular that the machine promises {apart:.1e} "
+                f"the covariances are so near to singular that the machine promises {gap:.1e} "
                 "less than the frontier; pass ridge=1e-6, or leave out features that others repeat",
                 TrivialBoundWarning,
             )
+
+    def _verify_bounds(self, samples):
+        super()._verify_bounds(samples)
+        self._widen_gap()
+
+    def _widen_gap(self):
+        """Make the duality gap no less than what the bounds lack of the objective; return it."""
+        apart = self.objective_ - self.worst_case_accuracy_ @ [1 - self.theta, self.theta]
+        gap = max(self.result_.duality_gap, float(abs(apart)))
+        self.result_ = replace(self.result_, duality_gap=gap)
+        return gap
 
     def _solve(self, problem):
         core = Frontier(problem.pair)
@@ -435,6 +445,9 @@ class FSMEMPM(MomentClassifier):
             raise ValueError(f"bounds={bounds!r}; a bound of 1 cannot be promised")
         if self.equal_bounds and bounds[0] != bounds[1]:
             raise ValueError(f"bounds={bounds!r} differ; pass equal_bounds=False")
+
+    def _asked_bounds(self):
+        return self.bounds_
 
     def _solve(self, problem):
         search = _Search(problem)

@@ -682,13 +682,6 @@ def test_before_a_fit_there_is_nothing(model):
     assert_not_fitted(clone(model))
 
 
-@each
-def test_squares_that_overflow_are_refused(model):
-    with np.errstate(over="ignore", invalid="ignore"):
-        with pytest.raises(ValueError, match="overflow; divide the features"):
-            fitted(model, GOOD * 1e160, LABELS)
-
-
 # ---------------------------------------------------------------- what does not matter
 
 

@@ -1,6 +1,8 @@
 """What every estimator shares: one `fit`, validation, support, decision function and summary."""
 
+import contextlib
 import numbers
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -9,9 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.moments import ClassMoments
-from fsnotes.core.samples import FeatureScaling, Samples, feature_units
+from fsnotes.core.samples import FeatureScaling, Samples, feature_units, range_exponents
+from fsnotes.core.tables import check_finite, check_labels_kind, check_table
 
-__all__ = ["BaseClassifier", "SparseClassifier", "check_labels"]
+__all__ = ["BaseClassifier", "SparseClassifier", "check_labels", "require_numbers"]
 
 
 def check_labels(y, wanted="two classes or more"):
@@ -21,6 +24,17 @@ def check_labels(y, wanted="two classes or more"):
     if len(classes) == 1:
         raise ValueError(f"y holds one class, {classes.tolist()[0]!r}; pass rows of {wanted}")
     return classes, class_index
+
+
+def require_numbers(scores):
+    """Return the scores of some rows; raise where one is no number, since no class follows."""
+    no_number = np.isnan(scores).reshape(len(scores), -1).any(axis=1)
+    if no_number.any():
+        raise ValueError(
+            f"{np.count_nonzero(no_number)} rows have no score, row {no_number.argmax()} first: "
+            "their values are so large that sums of them overflow; leave these rows out"
+        )
+    return scores
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator):
@@ -62,8 +76,18 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         self._clear_fit()
-        self._fit_samples(self._check_data(X, y, sample_weight))
+        with self._all_or_nothing():
+            self._fit_samples(self._check_data(X, y, sample_weight))
         return self
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self):
+        """Leave nothing behind where a fit fails or is interrupted."""
+        try:
+            yield
+        except BaseException:
+            self._clear_fit()
+            raise
 
     def predict(self, X):
         """Class of each row.
@@ -87,7 +111,12 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_data(self, X, y, sample_weight):
         """Check the data and return the samples of positive weight; sets ``classes_``."""
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_table(X)
+        check_labels_kind(y)
+        options = {"dtype": np.float64, "ensure_min_samples": 2, "ensure_all_finite": False}
+        X, y = validate_data(self, X, y, **options)
+        names = getattr(self, "feature_names_in_", None)
+        check_finite(X, names)
         wanted = "two classes or more" if self.many_classes else "two classes"
         classes, class_index = check_labels(y, wanted)
         if len(classes) > 2 and not self.many_classes:
@@ -105,12 +134,30 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
                 f"class {classes.tolist()[place]!r} has only rows of weight zero; pass positive "
                 "weights for some"
             )
-        return samples
+        exponents = range_exponents(samples.X, names)
+        if exponents.any() and not self.scale:
+            column = np.flatnonzero(exponents)[0]
+            name = column if names is None else repr(names[column])
+            raise ValueError(
+                f"the squares of feature {name} are beyond floating point, and scale=False takes "
+                "features as they are; pass scale=True, or the feature in another unit"
+            )
+        return replace(samples, exponents=exponents)
+
+    def _check_rows(self, X):
+        """Check the rows that are to be classified, and return them as an array."""
+        check_table(X)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        return X
 
     def _class_moments(self, samples, X=None):
-        """The moments of the classes, of the features or of other columns at the same samples."""
+        """The moments of the classes, of the features or of other columns at the same samples.
+
+        Features are measured in the powers of two that ``samples.exponents`` holds.
+        """
         return ClassMoments.from_data(
-            samples.X if X is None else X,
+            samples.in_range() if X is None else X,
             self.classes_[samples.class_index],
             samples.sample_weight,
             classes=self.classes_,
@@ -123,9 +170,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         """
         moments = self._class_moments(samples)
         _, unit = feature_units(moments, getattr(self, "feature_names_in_", None))
-        self.scale_ = np.where(unit > 0, unit, 1) if self.scale else np.ones(len(unit))
         used = np.flatnonzero(unit)
-        center = moments.means_[:, used].mean(axis=0)
+        unit = np.ldexp(unit, samples.exponents)
+        center = np.ldexp(moments.means_.mean(axis=0), samples.exponents)[used]
+        self.scale_ = np.where(unit > 0, unit, 1) if self.scale else np.ones(len(unit))
         return FeatureScaling(used, center, self.scale_[used], unit[used], len(unit))
 
     def __sklearn_tags__(self):
@@ -134,7 +182,27 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class SparseClassifier(SelectorMixin, BaseClassifier):
+class DenseTables:
+    """A selector of dense tables: it stands before `SelectorMixin`, which takes sparse ones, too."""
+
+    def transform(self, X):
+        """The selected features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or data frame of shape (n_samples, n_selected)
+        """
+        if hasattr(X, "toarray"):
+            raise TypeError("X is sparse, but dense data are required; pass X.toarray()")
+        check_table(X)
+        return super().transform(X)
+
+
+class SparseClassifier(DenseTables, SelectorMixin, BaseClassifier):
     """A linear classifier that uses few features.
 
     A subclass has the parameter ``scale``, and its ``_fit_samples`` sets ``coef_``,
@@ -155,8 +223,9 @@ class SparseClassifier(SelectorMixin, BaseClassifier):
             each class, of which the largest decides.
         """
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        scores = X @ self.coef_.T + self.intercept_
+        X = self._check_rows(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = require_numbers(X @ self.coef_.T + self.intercept_)
         return scores if len(self.coef_) > 1 else scores[:, 0]
 
     @property

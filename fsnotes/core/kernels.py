@@ -2,9 +2,9 @@
 
 import numpy as np
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from fsnotes.core.estimator import BaseClassifier
+from fsnotes.core.estimator import BaseClassifier, require_numbers
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.validation import check_bool, check_count, check_real
 
@@ -44,11 +44,13 @@ class Kernel:
         """Values at these rows, one column a point."""
         if not len(points):  # A kernel is not asked about no points.
             return np.zeros((len(rows), 0))
-        rows, points = ((part - self.origin) / self.scale for part in (rows, points))
-        if callable(self.function):
-            return pairwise_kernels(rows, points, metric=self._number)
-        options = {"metric": self.function, "gamma": self.gamma}
-        return pairwise_kernels(rows, points, filter_params=True, **options)
+        options = {"metric": self._number}
+        if not callable(self.function):
+            options = {"metric": self.function, "gamma": self.gamma, "filter_params": True}
+        # Rows far away from all points may have distances that overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows, points = ((part - self.origin) / self.scale for part in (rows, points))
+            return pairwise_kernels(rows, points, **options)
 
     def columns(self, rows, points):
         """Return the values for a fit; raise unless all of them are finite."""
@@ -100,8 +102,8 @@ class KernelMixin:
         if "coef_" in vars(self):
             return super().decision_function(X)
         check_is_fitted(self, "dual_coef_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._kernel(X, self.support_vectors_) @ self.dual_coef_[0] + self.intercept_[0]
+        values = self._kernel(self._check_rows(X), self.support_vectors_)
+        return require_numbers(values @ self.dual_coef_[0] + self.intercept_[0])
 
 
 class KernelClassifier(KernelMixin, BaseClassifier):

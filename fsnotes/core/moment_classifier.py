@@ -7,32 +7,49 @@ import numpy as np
 from fsnotes.core.bounds import delta
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.moments import ClassMoments, MomentPair
-from fsnotes.core.samples import feature_units
+from fsnotes.core.promises import certain_accuracies, score_rounding
+from fsnotes.core.samples import feature_units, require_finite
 from fsnotes.core.validation import check_bool, check_real
-from fsnotes.errors import EqualMeansError, InfeasibleBoundError, TrivialBoundWarning, warn
+from fsnotes.errors import (
+    EqualMeansError,
+    InfeasibleBoundError,
+    PromiseWarning,
+    TrivialBoundWarning,
+    warn,
+)
 
-__all__ = ["MomentClassifier", "MomentProblem", "feasible_bound", "largest_bound"]
+__all__ = [
+    "MomentClassifier",
+    "MomentProblem",
+    "feasible_bound",
+    "keep_the_less",
+    "largest_bound",
+]
 
 # A difference of means up to this part of mean and deviation may be rounding.
 EQUAL_MEANS = 1e-13
+# A bound from moments that exceeds that of the rows by more than this has lost digits.
+LOST_DIGITS = 1e-6
 
 
 @dataclass(frozen=True)
 class MomentProblem:
     """What a machine of moments is solved from, and what takes its weights back to the data."""
 
-    moments: ClassMoments  # of two classes, in the caller's units
+    moments: ClassMoments  # of two classes
     used: np.ndarray  # the numbers of the features that vary
     unit: np.ndarray  # the pooled within-class standard deviation of each of them
     pair: MomentPair  # the moments of these features in these units
     costs: np.ndarray  # what a weight, in these units, costs in a norm; 1 with ``scale=True``
     scale: np.ndarray  # the ``scale_`` of an estimator: units of all features, or 1
+    exponents: np.ndarray | int = 0  # the powers of two that the moments have for units
 
     @classmethod
-    def from_moments(cls, moments, *, ridge, scale, names=None, quiet=False):
+    def from_moments(cls, moments, *, ridge, scale, names=None, quiet=False, exponents=0):
         """Check the moments of two classes and measure the features that vary.
 
-        Warnings, which take `names` of the features, are left out if `quiet`.
+        Warnings, which take `names` of the features, are left out if `quiet`. Moments may be those
+        of features divided by powers of two, whose `exponents` are then given.
         """
         check_two_classes(moments)
         labels = moments.classes_.tolist()
@@ -64,7 +81,15 @@ class MomentProblem:
         unit = unit[used]
         costs = scales[used] / unit
         pair = MomentPair.from_moments(moments, used, unit, ridge * costs**2)
-        return cls(moments, used, unit, pair, costs, scales)
+        scales = np.ldexp(scales, exponents)
+        return cls(moments, used, unit, pair, costs, scales, exponents)
+
+    def restore(self, coef):
+        """Coefficients in the caller's units, one row each, from those for the moments."""
+        with np.errstate(over="ignore"):
+            restored = np.ldexp(coef, -self.exponents)
+        require_finite(restored)
+        return restored
 
 
 class MomentClassifier(SparseClassifier):
@@ -96,15 +121,20 @@ class MomentClassifier(SparseClassifier):
         """
         self._check_parameters()
         self._clear_fit()
-        self._fit_moments(moments)
+        with self._all_or_nothing():
+            self._fit_moments(moments)
+        self._promised = "accuracy of each class of the moments"
         return self
 
     def _fit_samples(self, samples):
-        self._fit_moments(self._class_moments(samples))
+        self._fit_moments(self._class_moments(samples), samples.exponents)
+        self._verify_bounds(samples)
+        kind = "weighted training accuracy" if samples.is_weighted else "training accuracy"
+        self._promised = f"{kind} of each class"
 
-    def _fit_moments(self, moments):
+    def _fit_moments(self, moments, exponents=0):
         """Solve, and set all fitted attributes."""
-        problem = self._moment_problem(moments)
+        problem = self._moment_problem(moments, exponents=exponents)
         self.classes_ = moments.classes_
         self.n_features_in_ = moments.n_features_in_
         self.scale_ = problem.scale
@@ -115,9 +145,30 @@ class MomentClassifier(SparseClassifier):
         if "delta_" not in vars(self):  # no bound was asked for
             self.delta_ = float(bounds[0].min())
 
-    def _moment_problem(self, moments, quiet=False):
-        options = {"names": getattr(self, "feature_names_in_", None), "quiet": quiet}
-        return MomentProblem.from_moments(moments, ridge=self.ridge, scale=self.scale, **options)
+    def _moment_problem(self, moments, **options):
+        names = getattr(self, "feature_names_in_", None)
+        options |= {"names": names, "ridge": self.ridge, "scale": self.scale}
+        return MomentProblem.from_moments(moments, **options)
+
+    def _verify_bounds(self, samples):
+        """Keep of each bound what the rows show, if that is less."""
+        found = self._bounds_of_rows(samples, self.coef_[0], self.intercept_[0])
+        told = self.worst_case_accuracy_
+        asked = self._asked_bounds()
+        self.worst_case_accuracy_ = keep_the_less(told, asked, *found, self.classes_)
+
+    def _bounds_of_rows(self, samples, coef, intercept):
+        """The bounds that mean and variance of the scores of both classes give."""
+        used = np.flatnonzero(coef)
+        X = samples.X[:, used]
+        weights = coef[used]
+        rounding = score_rounding(X, weights, intercept)
+        ridge = self.ridge * ((coef * self.scale_) ** 2).sum()
+        return certain_accuracies(samples, X @ weights + intercept, rounding, ridge)
+
+    def _asked_bounds(self):
+        """The bounds that the weights were to keep, in the order of the classes."""
+        return np.full(2, self.delta_)
 
     def _planes(self, problem, weights, splits):
         """Coefficients in the caller's units, intercepts, and the bounds that both classes get.
@@ -131,16 +182,37 @@ class MomentClassifier(SparseClassifier):
         places = coefs @ moments.means_.T
         intercepts = np.array(splits) * (coefs @ moments.gap()) - places[:, 1]
         margins = (places + intercepts[:, None]) * [-1, 1]
-        ridged = np.sqrt(self.ridge) * np.linalg.norm(coefs * problem.scale, axis=1)
+        own_scale = np.ldexp(problem.scale, -problem.exponents)
+        ridged = np.sqrt(self.ridge) * np.linalg.norm(coefs * own_scale, axis=1)
         deviations = np.hypot(moments.deviations(coefs), ridged[:, None])
         with np.errstate(divide="ignore", invalid="ignore"):
             bounds = delta(np.maximum(margins, 0) / deviations)
-        return coefs, intercepts, np.where(margins > 0, bounds, 0.0)
+        return problem.restore(coefs), intercepts, np.where(margins > 0, bounds, 0.0)
 
     def _summary_lines(self):
         bounds = zip(self.classes_.tolist(), self.worst_case_accuracy_.tolist(), strict=True)
         shown = ", ".join(f"{label!r} {bound:.4f}" for label, bound in bounds)
-        return [f"training accuracy of each class is at least: {shown}"]
+        return [f"{self._promised} is at least: {shown}"]
+
+
+def keep_the_less(told, asked, found, unmoved, classes):
+    """The bounds that moments tell, or those found in the rows where they are less.
+
+    A warning says so where those of the rows as they are, `unmoved` by any rounding, are much less
+    than the bounds told, or than those asked for.
+    """
+    lacking = np.maximum(told, asked) - unmoved
+    if lacking.max() > LOST_DIGITS:
+        worst = lacking.argmax()
+        warn(
+            f"the moments promise class {classes.tolist()[worst]!r} a bound of "
+            f"{unmoved[worst] + lacking[worst]:.6g}, but its rows show {unmoved[worst]:.6g}, which "
+            "is kept: digits are lost where features nearly depend on each other, or have means "
+            "far larger than their deviations; leave some out, subtract the means, or pass "
+            "ridge=1e-6",
+            PromiseWarning,
+        )
+    return np.minimum(told, found)
 
 
 def check_two_classes(moments):

@@ -4,6 +4,8 @@ import copy
 
 import numpy as np
 
+from fsnotes.core.tables import check_finite, check_labels_kind, check_table, real_numbers
+
 __all__ = ["ClassMoments", "MomentPair", "check_weights"]
 
 # Data are gathered in blocks of at most so many rows, and so many numbers.
@@ -11,6 +13,9 @@ BLOCK_ROWS = 4096
 BLOCK_ELEMENTS = 10**6
 # A column may be constant where its first value is this near to its mean, relative to the mean.
 MAY_BE_CONSTANT = 1e-12
+# Squares of values of these sizes, times weights of those, are numbers, and so are their sums.
+SMALLEST, LARGEST = 1e-120, 1e120
+LIGHTEST, HEAVIEST = 1e-50, 1e50
 
 
 class ClassMoments:
@@ -414,6 +419,9 @@ def _validated(X, y, sample_weight):
     """Finite rows with their labels and weights; rows of weight zero are left out."""
     if hasattr(X, "toarray"):
         raise TypeError("X is sparse; moments need a dense array: pass X.toarray()")
+    check_table(X)
+    check_labels_kind(y)
+    names = getattr(X, "columns", None)
     try:
         X = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -423,11 +431,14 @@ def _validated(X, y, sample_weight):
         raise ValueError(
             f"X has shape {X.shape} and y {y.shape}; pass a table and one label for each row"
         )
-    if not np.isfinite(X).all():
-        columns = np.flatnonzero(~np.isfinite(X).all(axis=0))
+    check_finite(X, names)
+    largest = np.maximum(X.max(axis=0, initial=0), -X.min(axis=0, initial=0))
+    beyond = np.flatnonzero((largest > LARGEST) | ((largest > 0) & (largest < SMALLEST)))
+    if len(beyond):
+        name = beyond[0] if names is None else repr(names[beyond[0]])
         raise ValueError(
-            f"X has NaN or infinity in {len(columns)} of its columns, {columns[:5].tolist()} "
-            "first; impute or drop them first"
+            f"the squares of column {name} of X, of a size of {largest[beyond[0]]:.1e}, are beyond "
+            "floating point; pass it in another unit (an estimator's fit(X, y) takes them)"
         )
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise ValueError("y has NaN; drop the rows without a label first")
@@ -441,11 +452,17 @@ def _validated(X, y, sample_weight):
 
 def check_weights(sample_weight, n_rows):
     """The weights of so many rows as an array; raise unless they are finite and not negative."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = real_numbers(sample_weight, "sample_weight")
     if weights.shape != (n_rows,):
         raise ValueError(f"{n_rows} rows, but sample_weight has shape {weights.shape}")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(
             "sample_weight has NaN, negative or infinite values; pass finite ones >= 0"
+        )
+    positive = weights[weights > 0]
+    if len(positive) and not LIGHTEST <= positive.min() <= positive.max() <= HEAVIEST:
+        raise ValueError(
+            f"sample_weight has values from {positive.min():.2g} to {positive.max():.2g}; pass "
+            f"weights from {LIGHTEST:g} to {HEAVIEST:g}, or 0 for rows that do not count"
         )
     return weights

@@ -8,10 +8,21 @@ from fsnotes.core.moments import check_weights
 from fsnotes.core.tolerances import CONSTANT
 from fsnotes.errors import SelectionWarning, warn
 
-__all__ = ["FeatureScaling", "Samples", "feature_units", "first_of_equals"]
+__all__ = [
+    "FeatureScaling",
+    "Samples",
+    "feature_units",
+    "first_of_equals",
+    "range_exponents",
+    "require_finite",
+]
 
 ORDERING = 8  # The last columns, by which the rows of most tables can be told apart.
 NAMED = 5  # Constant features that a warning names, at most.
+# Features whose largest value has a power of two of this size at most are taken as they are:
+# products of four such values neither overflow nor underflow.
+ORDINARY = 128
+FARTHEST = 1000  # Beyond this power of two there is no room for the weights of features.
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,8 @@ class Samples:
     row : ndarray of int, of shape (n_samples,)
         The number of each sample in the caller's table, which has `n_passed` rows.
     n_passed : int
+    exponents : ndarray of int, of shape (n_features,), or 0
+        Powers of two by which features are divided before they are squared; 0 for ordinary ones.
     """
 
     X: np.ndarray
@@ -35,6 +48,7 @@ class Samples:
     sample_weight: np.ndarray
     row: np.ndarray
     n_passed: int
+    exponents: np.ndarray | int = 0
 
     @classmethod
     def drop_zero_weight(cls, X, class_index, sample_weight=None):
@@ -44,6 +58,15 @@ class Samples:
         weights = check_weights(sample_weight, len(X))
         counts = np.flatnonzero(weights)
         return cls(X[counts], class_index[counts], weights[counts], counts, len(X))
+
+    def in_range(self):
+        """The features divided by the powers of two in ``exponents``, which is exact."""
+        return np.ldexp(self.X, -self.exponents) if np.any(self.exponents) else self.X
+
+    @property
+    def is_weighted(self):
+        """Whether some samples have other weights than others."""
+        return bool((self.sample_weight != self.sample_weight[0]).any())
 
     @property
     def positive(self):
@@ -110,7 +133,9 @@ class FeatureScaling:
     def undo(self, weights, offsets):
         """Coefficients and intercepts, in the caller's units, of planes in these, one a row."""
         coef = np.zeros((len(weights), self.n_features))
-        coef[:, self.used] = np.asarray(weights) / self.unit
+        with np.errstate(over="ignore"):
+            coef[:, self.used] = np.asarray(weights) / self.unit
+        require_finite(coef)
         return coef, np.asarray(offsets) - coef[:, self.used] @ self.center
 
     def from_origin(self):
@@ -121,6 +146,32 @@ class FeatureScaling:
         """Some of the features in use."""
         names = ("used", "center", "unit", "deviations")
         return replace(self, **{name: getattr(self, name)[places] for name in names})
+
+
+def require_finite(coef):
+    """Raise where a weight, in the units of the caller, is beyond floating point."""
+    beyond = np.flatnonzero(~np.isfinite(coef).all(axis=0))
+    if len(beyond):
+        raise ValueError(
+            f"the weight of feature {beyond[0]} overflows, since its values are so small; pass "
+            "the feature in another unit"
+        )
+
+
+def range_exponents(X, names=None):
+    """Powers of two by which features are divided before they are squared; 0 for ordinary ones."""
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    exponents = np.frexp(largest)[1]
+    beyond = np.flatnonzero(abs(exponents) > FARTHEST)
+    if len(beyond):
+        column = beyond[0]
+        name = column if names is None else repr(names[column])
+        raise ValueError(
+            f"feature {name} has values of a size of {largest[column]:.1e}, near the end of "
+            f"floating point; pass it in a unit in which sizes are from {2.0**-FARTHEST:.0e} to "
+            f"{2.0**FARTHEST:.0e}"
+        )
+    return np.where(abs(exponents) <= ORDINARY, 0, exponents)
 
 
 def feature_units(moments, names=None, quiet=False):

@@ -33,7 +33,7 @@ class FeatureMethods:
 
     # They stand outside of the selector, in which scikit-learn would wrap them once more.
     get_support = of_features(SelectorMixin.get_support)
-    transform = of_features(SelectorMixin.transform)
+    transform = of_features(SparseClassifier.transform)
     fit_transform = of_features(SelectorMixin.fit_transform)
     inverse_transform = of_features(SelectorMixin.inverse_transform)
     get_feature_names_out = of_features(SelectorMixin.get_feature_names_out)

@@ -7,7 +7,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -211,7 +210,7 @@ class RVM(BasisClassifier):
         ndarray of shape (n_samples, 2)
         """
         scores = self.decision_function(X)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._check_rows(X)
         values = np.column_stack([np.ones(len(X)), self._kernel(X, self.support_vectors_)])
         variances = np.einsum("ij,ij->i", values @ self.covariance_, values)
         moderated = scores / np.sqrt(1 + np.pi / 8 * variances)

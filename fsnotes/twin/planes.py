@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.estimator import SparseClassifier, require_numbers
 from fsnotes.core.kernels import Kernel, KernelMixin, check_kernel
 from fsnotes.core.mm import Result
 from fsnotes.core.samples import FeatureScaling
@@ -195,11 +195,13 @@ class TwinClassifier(KernelMixin, SparseClassifier):
             In the order of ``classes_``.
         """
         check_is_fitted(self, "objective_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._check_rows(X)
         if self.kernel is None:
-            return X @ self.coef_.T + self.intercept_
+            with np.errstate(over="ignore", invalid="ignore"):
+                return require_numbers(X @ self.coef_.T + self.intercept_)
         X = np.where(self._selected, X, self._kernel.origin)
-        return self._kernel(X, self.support_vectors_) @ self.dual_coef_.T + self.intercept_
+        values = self._kernel(X, self.support_vectors_)
+        return require_numbers(values @ self.dual_coef_.T + self.intercept_)
 
     def distances(self, X):
         """Distance of each sample to both planes, infinite from a flat one.
@@ -214,7 +216,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
             In the order of ``classes_`` and in the units of ``norms_``.
         """
         values = abs(self.plane_values(X))
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.where(self.norms_ > 0, values / self.norms_, np.inf)
 
     def decision_function(self, X):
@@ -233,7 +235,8 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         """
         first, second = self.distances(X).T
         if (self.norms_ > 0).all():
-            return first - second
+            with np.errstate(invalid="ignore"):
+                return require_numbers(first - second)
         if not (self.norms_ > 0).any():
             return np.full(len(first), self._heavier)
         return 1 / (1 + second) if self.norms_[0] == 0 else -1 / (1 + first)

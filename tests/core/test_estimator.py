@@ -16,6 +16,7 @@ from fsnotes.core.validation import check_bool, check_real
 from fsnotes.errors import (
     InfeasibleBoundError,
     NotSeparableError,
+    PromiseWarning,
     SelectionWarning,
     SubproblemError,
     TrivialBoundWarning,
@@ -49,10 +50,11 @@ def test_errors_are_of_kinds_that_callers_expect(error, kind, attribute, value):
 
 
 def test_other_errors_and_warnings_are_plain():
-    assert len(errors.__all__) == 6
+    assert len(errors.__all__) == 7
     assert issubclass(SubproblemError, RuntimeError)
     assert issubclass(SelectionWarning, UserWarning)
     assert issubclass(TrivialBoundWarning, UserWarning)
+    assert issubclass(PromiseWarning, UserWarning)
     assert not issubclass(SelectionWarning, TrivialBoundWarning)
 
 

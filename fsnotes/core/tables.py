@@ -1,0 +1,187 @@
+"""Data that come in: tables, labels and weights are numbers, or are refused in words."""
+
+import decimal
+import numbers
+import reprlib
+
+import numpy as np
+
+__all__ = ["check_finite", "check_labels_kind", "check_table", "real_numbers"]
+
+NAMED = 5  # Columns that a message names, at most.
+REAL = "biuf"  # Kinds of numpy that are real numbers.
+REMEDIES = {
+    "complex": "pass real numbers",
+    "categories": "encode it, with OneHotEncoder for example, or drop it",
+    "text": "encode it, with OneHotEncoder for example, or drop it",
+    "sparse": "pass X.sparse.to_dense()",
+}
+KINDS = {"c": "complex", "M": "dates", "m": "dates", "U": "text", "S": "text", "T": "text"}
+
+
+def check_table(X):
+    """Raise unless X may be a table of real numbers; the message names a column and a remedy.
+
+    Its shape is looked at elsewhere, and so are missing values, but for those of pandas. An array
+    of objects is a table of numbers where all of them are real numbers.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError("X is a masked array; fill what is masked, as in X.filled(0), or drop it")
+    if hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns"):
+        _check_frame(X)
+    elif not hasattr(X, "toarray"):  # what is sparse has an error of its own
+        _check_array(X)
+
+
+def _check_frame(frame):
+    names = list(frame.columns)
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise ValueError(
+            f"X has more than one column named {repeated[0]!r}; rename or drop all but one, as in "
+            "X.loc[:, ~X.columns.duplicated()]"
+        )
+    for place, (name, dtype) in enumerate(zip(names, frame.dtypes, strict=True)):
+        column = frame.iloc[:, place]
+        words = str(dtype).lower()
+        kind = KINDS.get(dtype.kind)
+        if words.startswith("sparse"):
+            kind = "sparse"
+        elif words == "category":
+            kind = "categories"
+        elif words.startswith("str"):
+            kind = "text"
+        elif not isinstance(dtype, np.dtype) and dtype.kind not in REAL:
+            kind = kind or words
+        if kind is not None:
+            _refuse(repr(name), kind, column)
+        missing = np.count_nonzero(column.isna()) if not isinstance(dtype, np.dtype) else 0
+        if missing:
+            raise ValueError(
+                f"column {name!r} of X has missing values (NaN) in {missing} of its rows; impute "
+                "them, with SimpleImputer for example, or drop them first"
+            )
+        if words == "object":
+            _check_objects(column.to_numpy()[:, None], [name])
+
+
+def _check_array(X):
+    try:
+        array = np.asarray(X)
+    except (TypeError, ValueError):  # rows of several lengths, of which there are words elsewhere
+        return
+    if array.ndim == 0:  # no table, of which there are words elsewhere, too
+        return
+    if array.dtype.kind == "O":
+        _check_objects(array, None)
+    elif array.dtype.kind not in REAL:
+        first = array.reshape(-1)[:1].tolist()
+        if array.dtype.kind == "V" or not first:
+            raise TypeError(f"X holds {array.dtype}; pass a table of real numbers")
+        _refuse(None, KINDS[array.dtype.kind], first)
+
+
+def _refuse(name, kind, values):
+    """Raise, since a column, or all of X if it has no name, holds what is no number."""
+    where = "X holds" if name is None else f"column {name} of X holds"
+    if kind == "sparse":
+        raise TypeError(f"column {name} of X is sparse; {REMEDIES[kind]}")
+    if kind == "complex":
+        raise ValueError(f"Complex data not supported: {where} them; {REMEDIES[kind]}")
+    example = reprlib.repr(next(iter(values), None))
+    remedy = REMEDIES.get(kind, "drop it, or turn it into numbers")
+    raise TypeError(f"{where} {kind}, such as {example}; {remedy}")
+
+
+def _check_objects(array, names):
+    """Raise unless all objects are real numbers; the message names column and row of another."""
+    is_real = np.frompyfunc(_is_real, 1, 1)(array).astype(bool)
+    if is_real.all():
+        return
+    place = tuple(np.argwhere(~is_real)[0])
+    value = array[place]
+    column = int(place[1]) if len(place) > 1 else 0
+    name = repr(column if names is None else names[column])
+    if isinstance(value, (str, bytes)):
+        _refuse(name, "text", [value])
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        raise ValueError(
+            f"column {name} of X has a missing value, {value!r}, in row {place[0]}; impute "
+            "missing values, as NaN with SimpleImputer for example, or drop them first"
+        )
+    kind = type(value).__name__
+    why = f"the argument must be neither a {kind} nor a string, but a number"
+    if isinstance(value, numbers.Real):
+        why = "it is beyond floating point"
+    raise TypeError(f"column {name} of X has {reprlib.repr(value)} in row {place[0]}: {why}")
+
+
+def _is_real(value):
+    if not isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)):
+        return False
+    try:
+        float(value)
+    except (OverflowError, TypeError, ValueError):
+        return False
+    return True
+
+
+def check_finite(X, names=None):
+    """Raise if there is NaN or infinity in a table of numbers; the message names the columns."""
+    # A sum is finite only if all terms are; the other way round it may overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()) or np.isfinite(X).all():
+            return
+    counts = np.count_nonzero(~np.isfinite(X), axis=0)
+    columns = np.flatnonzero(counts)
+    shown = ", ".join(
+        f"{column if names is None else repr(names[column])} ({counts[column]} rows)"
+        for column in columns[:NAMED]
+    )
+    more = ", ..." if len(columns) > NAMED else ""
+    raise ValueError(
+        f"X has NaN or infinity in {len(columns)} of its columns: {shown}{more}; impute them, with "
+        "SimpleImputer for example, or drop them first"
+    )
+
+
+def check_labels_kind(y):
+    """Raise where labels are masked, missing, complex or of kinds that have no order."""
+    if isinstance(y, np.ma.MaskedArray):
+        raise TypeError("y is a masked array; drop the rows whose label is masked")
+    if hasattr(y, "isna"):
+        missing = int(np.asarray(y.isna()).sum())
+        if missing:
+            raise ValueError(f"y has {missing} missing labels (NaN); drop those rows first")
+    try:
+        array = np.asarray(y)
+    except (TypeError, ValueError):
+        return
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y holds them; pass labels of another kind")
+    if array.dtype.kind != "O" or array.ndim == 0:
+        return
+    if any(label is None or (isinstance(label, float) and label != label) for label in array.flat):
+        raise ValueError("y has missing labels (None or NaN); drop those rows first")
+    kinds = {type(label) for label in array.flat}
+    if any(issubclass(kind, str) for kind in kinds) and not all(
+        issubclass(kind, str) for kind in kinds
+    ):
+        named = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(f"y mixes labels of types {named}; make them one, as in y.astype(str)")
+
+
+def real_numbers(values, name):
+    """Return an array of float64, or raise in words unless these are real numbers."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; fill what is masked, as in filled(0)")
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        for value in array.flat:
+            if not _is_real(value):
+                kind = type(value).__name__
+                raise TypeError(f"{name} holds {kind}, {reprlib.repr(value)}; pass real numbers")
+    elif array.dtype.kind not in REAL:
+        kind = KINDS.get(array.dtype.kind, str(array.dtype))
+        raise TypeError(f"{name} holds {kind}; pass real numbers")
+    return array.astype(np.float64, copy=False)
