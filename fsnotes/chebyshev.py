@@ -186,7 +186,7 @@ class L1MPM(BoundedClassifier):
         estimator = clone(self)
         samples = estimator._check_data(X, y, sample_weight)
         moments = estimator._class_moments(samples)
-        problem = estimator._moment_problem(moments, exponents=samples.exponents)
+        problem = estimator._moment_problem(moments, samples)
         path = estimator._path(problem, retains)
         estimator.scale_ = problem.scale
         found = [
@@ -225,7 +225,8 @@ class L1MPM(BoundedClassifier):
         splits = np.zeros(len(deltas))
         weights = np.zeros((len(deltas), len(problem.used)))
         for i in np.argsort(retains):
-            solution = path.solve(deltas[i])
+            with self._explaining(problem):
+                solution = path.solve(deltas[i])
             objectives[i] = solution.objective
             weights[i], splits[i], _ = self._select_and_refit(path, deltas[i], solution, None)
         coefs, intercepts, bounds = self._planes(problem, weights, splits)
@@ -363,12 +364,14 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     samples = machine._check_data(X, y, None)
 
     def largest(class_index):
-        moments = machine._class_moments(replace(samples, class_index=class_index))
+        permuted = replace(samples, class_index=class_index)
         try:
-            problem = machine._moment_problem(moments, quiet=True)
+            problem = machine._moment_problem(
+                machine._class_moments(permuted), permuted, quiet=True
+            )
         except EqualMeansError:
             return 0.0
         return float(delta(minimax(problem.pair).kappa))
 
-    permuted = (random.permutation(samples.class_index) for _ in range(int(n_permutations)))
-    return np.array([largest(class_index) for class_index in permuted])
+    orders = (random.permutation(samples.class_index) for _ in range(int(n_permutations)))
+    return np.array([largest(class_index) for class_index in orders])

@@ -27,8 +27,8 @@ DEFAULT_ALPHA = 5.0
 # A weight costs at least this part of the steepest slope, since one that cost nothing could grow
 # without end; where the slope at 0 is infinite, a cost is at most the inverse of it times another.
 LEAST_COST = 1e-6
-# By what part the value of a kernel may differ where rows come together with others.
-KERNEL_ROUNDING = 1e-12
+# A kernel is a function of a sum over features, whose relative rounding it multiplies by this.
+STEEPNESS = 4
 
 
 class SurrogateProgram:
@@ -349,7 +349,8 @@ class KernelMPM(KernelClassifier):
         used = values[:, chosen]
         weights = self.dual_coef_[0]
         offset = self.intercept_[0]
-        rounding = score_rounding(used, weights, offset, of_values=KERNEL_ROUNDING)
+        of_values = STEEPNESS * (samples.X.shape[1] + 8) * np.finfo(float).eps
+        rounding = score_rounding(used, weights, offset, of_values=of_values)
         ridge = self.ridge_ * weights @ weights
         found = certain_accuracies(samples, used @ weights + offset, rounding, ridge)
         told = self.worst_case_accuracy_

@@ -286,8 +286,8 @@ class MEMPM(MomentClassifier):
         super()._check_parameters()
         check_real("theta", self.theta, 0, most=1)
 
-    def _fit_moments(self, moments, exponents=0):
-        super()._fit_moments(moments, exponents)
+    def _fit_moments(self, moments, samples=None):
+        super()._fit_moments(moments, samples)
         gap = self._widen_gap()
         if gap > LARGEST_LOSS:
             warn(

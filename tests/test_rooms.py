@@ -10,7 +10,7 @@ import fsnotes
 PACKAGE = Path(fsnotes.__file__).parent
 # A module may import from its own floor and from those below it.
 FLOORS = [
-    {"errors", "core.tolerances", "core.moments"},
+    {"errors", "core.tolerances", "core.tables", "core.moments"},
     {"solvers"},
     {"core"},
     {"chebyshev", "mempm", "dc", "em", "twin", "l2p"},

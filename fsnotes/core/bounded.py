@@ -129,7 +129,11 @@ class BoundedClassifier(MomentClassifier):
             least = kappa(bound) * KAPPA_REACHED
             if len(chosen) < np.count_nonzero(solution.weights):
                 # Beside features that nearly agree, the weight of one that is needed looks small.
-                is_enough = path.refit(chosen).kappa >= least
+                if self.refit:
+                    is_enough = path.refit(chosen).kappa >= least
+                else:
+                    needs, margin = self._needs_and_margin(pair, bound, chosen, solution.weights)
+                    is_enough = needs.sum() <= margin / KAPPA_REACHED
                 chosen = chosen if is_enough else np.flatnonzero(solution.weights)
         elif len(chosen) < n_features:
             warn(
@@ -151,10 +155,15 @@ class BoundedClassifier(MomentClassifier):
         weights[chosen] = solution.weights[chosen]
         if n_features is not None:
             return weights, *balance(pair, weights)
+        needs, margin = self._needs_and_margin(pair, bound, chosen, weights)
+        return weights, split_margin(needs, margin), bound
+
+    def _needs_and_margin(self, pair, bound, chosen, weights):
+        """What both classes need of the margin under a bound, and the margin, of some weights."""
         needs = kappa(bound) * pair.deviations(chosen, weights[chosen])
         if self.normalization == "margin":
             needs = np.maximum(needs, 1)
-        return weights, split_margin(needs, pair.mean_diff @ weights), bound
+        return needs, pair.mean_diff[chosen] @ weights[chosen]
 
 
 def solve_from(start, problem, kappas, costs, point):

@@ -64,12 +64,16 @@ class Frontier:
 
     def __init__(self, pair):
         decompose = _decompose_factors if pair.is_wide else _decompose_matrices
+        if pair.needs_factors:
+            decompose = _decompose_dependent
         # variance of class 1 in each direction, where the sum of both variances is 1
         first, self._mean_diff, self._basis, self._rows, null = decompose(pair)
         edge = 10 * len(first) * np.finfo(float).eps
         self._first = np.where(first < edge, 0, np.where(first > 1 - edge, 1, first))
         self._second = 1 - self._first
-        if not pair.is_wide:
+        if pair.needs_factors:
+            self._refine_by_factors(pair)
+        elif not pair.is_wide:
             self._refine_near_edges(pair)
         # Where one class alone has variance, a small difference of means is left by rounding.
         one_class = (self._first == 0) | (self._second == 0)
@@ -93,6 +97,12 @@ class Frontier:
             own = variances[near] < NEAR_EDGE
             # directions themselves are exact to about 1e-13, of which this is the square and more
             variances[near[own]] = np.where(found > np.maximum(noise, 1e-20), found, 0)[own]
+
+    def _refine_by_factors(self, pair):
+        """Compute each variance as a sum of squares, which has digits of its own."""
+        everything = np.arange(len(pair.mean_diff))
+        squares = [((factor @ self._basis) ** 2).sum(axis=0) for factor in pair.factors(everything)]
+        self._first, self._second = (np.where(found > 1e-20, found, 0) for found in squares)
 
     def kappas(self, mixture):
         """The pair (kappa1, kappa2) at a `mixture` from 0 to 1, or at several, one row each."""
@@ -210,6 +220,27 @@ def _decompose_matrices(pair):
     return first, basis.T @ pair.mean_diff, basis, None, null
 
 
+def _decompose_dependent(pair):
+    """Return what `_decompose_matrices` does, from factors of which no product is formed."""
+    rows = np.vstack(pair.factors(np.arange(len(pair.mean_diff))))
+    unit = np.linalg.norm(rows, axis=0)
+    unit = np.where(unit > 0, unit, 1)
+    left, values, right = np.linalg.svd(rows / unit, full_matrices=False)
+    rounding = 10 * len(values) * np.finfo(float).eps * values.max(initial=0)
+    kept = values > rounding
+    right = right[kept]
+    mean_diff = pair.mean_diff / unit
+    null = _outside(mean_diff, right.T @ (right @ mean_diff))
+    if null is not None:
+        # within the rounding of the directions left out, the difference of means is unknown
+        null = null / unit if np.linalg.norm(null) > 1e3 * rounding else None
+    basis = right.T / values[kept] / unit[:, None]
+    of_first = left[: len(pair.factors([])[0])][:, kept]
+    first, turn = np.linalg.eigh(of_first.T @ of_first)
+    basis = basis @ turn
+    return first, basis.T @ pair.mean_diff, basis, None, null
+
+
 def _decompose_factors(pair):
     """Return what `_decompose_matrices` does, from factors of fewer rows than features.
 
@@ -267,7 +298,7 @@ def _minimax_by_newton(pair):
 
     None is returned where the covariances are not surely regular, or too unlike.
     """
-    if pair.is_wide:
+    if pair.is_wide or pair.needs_factors:
         return None
     covariances = np.array([pair.block(0), pair.block(1)])
     unit = np.sqrt(covariances.sum(axis=0).diagonal() / 2)

@@ -183,7 +183,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
 
 class DenseTables:
-    """A selector of dense tables: it stands before `SelectorMixin`, which takes sparse ones, too."""
+    """A selector of dense tables; it stands before `SelectorMixin`, which takes sparse ones."""
 
     def transform(self, X):
         """The selected features.

@@ -1,6 +1,7 @@
 """What the moment family shares: estimators that know means and covariances alone."""
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from fsnotes.errors import (
     EqualMeansError,
     InfeasibleBoundError,
     PromiseWarning,
+    SubproblemError,
     TrivialBoundWarning,
     warn,
 )
@@ -30,6 +32,11 @@ __all__ = [
 EQUAL_MEANS = 1e-13
 # A bound from moments that exceeds that of the rows by more than this has lost digits.
 LOST_DIGITS = 1e-6
+# Features depend on each other where others leave less than this part of the deviation of one; of
+# the combination that is left, those count whose part is at least so much of the largest.
+DEPENDENT = 1e-3
+CONCERNED = 0.1
+NAMED = 5  # such features that a message names, at most
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,27 @@ class MomentProblem:
         scales = np.ldexp(scales, exponents)
         return cls(moments, used, unit, pair, costs, scales, exponents)
 
+    def explain(self, error, names=None):
+        """The same error with the features that nearly depend on each other, if some do."""
+        if self.pair.is_regular():
+            if self.pair.is_wide:
+                remedy = "features are more than samples: pass a ridge, or fewer features"
+                return SubproblemError(f"{error}; {remedy}")
+            return error
+        total = self.pair.block(0) + self.pair.block(1)
+        unit = np.sqrt(np.maximum(total.diagonal(), np.finfo(float).tiny))
+        values, vectors = np.linalg.eigh(total / unit / unit[:, None])
+        if values[0] > DEPENDENT**2:
+            return error
+        sizes = abs(vectors[:, 0])
+        largest = np.argsort(-sizes, kind="stable")[:NAMED]
+        shown = self.used[largest[sizes[largest] > CONCERNED * sizes.max()]]
+        labels = [str(j) if names is None else repr(names[j]) for j in shown.tolist()]
+        return SubproblemError(
+            f"{error}. Features {', '.join(labels)} nearly depend on each other: drop "
+            f"{labels[0]}, or another one of them"
+        )
+
     def restore(self, coef):
         """Coefficients in the caller's units, one row each, from those for the moments."""
         with np.errstate(over="ignore"):
@@ -127,28 +155,45 @@ class MomentClassifier(SparseClassifier):
         return self
 
     def _fit_samples(self, samples):
-        self._fit_moments(self._class_moments(samples), samples.exponents)
+        self._fit_moments(self._class_moments(samples), samples)
         self._verify_bounds(samples)
         kind = "weighted training accuracy" if samples.is_weighted else "training accuracy"
         self._promised = f"{kind} of each class"
 
-    def _fit_moments(self, moments, exponents=0):
-        """Solve, and set all fitted attributes."""
-        problem = self._moment_problem(moments, exponents=exponents)
+    def _fit_moments(self, moments, samples=None):
+        """Solve, and set all fitted attributes. The samples are those of the moments, if known."""
+        problem = self._moment_problem(moments, samples)
         self.classes_ = moments.classes_
         self.n_features_in_ = moments.n_features_in_
         self.scale_ = problem.scale
-        weights, split, objective, self.result_ = self._solve(problem)
+        with self._explaining(problem):
+            weights, split, objective, self.result_ = self._solve(problem)
         self.objective_ = float(objective)
         self.coef_, self.intercept_, bounds = self._planes(problem, [weights], [split])
         self.worst_case_accuracy_ = bounds[0]
         if "delta_" not in vars(self):  # no bound was asked for
             self.delta_ = float(bounds[0].min())
 
-    def _moment_problem(self, moments, **options):
+    @contextlib.contextmanager
+    def _explaining(self, problem):
+        """Say of a problem that is not solved which features nearly depend on each other."""
+        try:
+            yield
+        except SubproblemError as error:
+            raise problem.explain(error, getattr(self, "feature_names_in_", None)) from error
+
+    def _moment_problem(self, moments, samples=None, **options):
+        """The problem of moments, in factors where features nearly depend on each other."""
         names = getattr(self, "feature_names_in_", None)
         options |= {"names": names, "ridge": self.ridge, "scale": self.scale}
-        return MomentProblem.from_moments(moments, **options)
+        if samples is None:
+            return MomentProblem.from_moments(moments, **options)
+        problem = MomentProblem.from_moments(moments, exponents=samples.exponents, **options)
+        if problem.pair.is_regular():
+            return problem
+        rows = samples.in_range()[:, problem.used] / problem.unit
+        parts = [samples.centred(rows, index) for index in (1, 0)]
+        return replace(problem, pair=problem.pair.with_factors(parts))
 
     def _verify_bounds(self, samples):
         """Keep of each bound what the rows show, if that is less."""
@@ -182,9 +227,11 @@ class MomentClassifier(SparseClassifier):
         places = coefs @ moments.means_.T
         intercepts = np.array(splits) * (coefs @ moments.gap()) - places[:, 1]
         margins = (places + intercepts[:, None]) * [-1, 1]
-        own_scale = np.ldexp(problem.scale, -problem.exponents)
-        ridged = np.sqrt(self.ridge) * np.linalg.norm(coefs * own_scale, axis=1)
-        deviations = np.hypot(moments.deviations(coefs), ridged[:, None])
+        pair = problem.pair
+        supports = [np.flatnonzero(row) for row in weights]
+        pairs = zip(supports, weights, strict=True)
+        # class 1, the first of the pair, is the second of ``classes_``
+        deviations = np.array([pair.deviations(used, row[used])[::-1] for used, row in pairs])
         with np.errstate(divide="ignore", invalid="ignore"):
             bounds = delta(np.maximum(margins, 0) / deviations)
         return problem.restore(coefs), intercepts, np.where(margins > 0, bounds, 0.0)

@@ -3,6 +3,7 @@
 import copy
 
 import numpy as np
+from scipy import linalg
 
 from fsnotes.core.tables import check_finite, check_labels_kind, check_table, real_numbers
 
@@ -16,6 +17,13 @@ MAY_BE_CONSTANT = 1e-12
 # Squares of values of these sizes, times weights of those, are numbers, and so are their sums.
 SMALLEST, LARGEST = 1e-120, 1e120
 LIGHTEST, HEAVIEST = 1e-50, 1e50
+# Where others leave to each feature this part of its deviation, products of factors, which lose the
+# digits of its square, have enough of them for all that is verified.
+SURELY_INDEPENDENT = 1e-3
+# What is left of a feature by others is rounding up to this part of its deviation: that of numbers
+# in single precision is 6e-8. A difference of means counts from a multiple of it on.
+STORED = 1e-7
+FAR_ABOVE = 1e3
 
 
 class ClassMoments:
@@ -202,11 +210,6 @@ class ClassMoments:
         """Variance of each feature within each class, of shape (n_classes, n_features)."""
         return np.array([part.variances() for part in self._filled()])
 
-    def deviations(self, weights):
-        """Standard deviations, of shape (n_weights, n_classes), along weights, one a row."""
-        used = np.flatnonzero(weights.any(axis=0))
-        return np.array([part.deviations(used, weights[:, used]) for part in self._filled()]).T
-
 
 class MomentPair:
     """Difference of the means and covariances of two classes, in units of one's choice.
@@ -218,10 +221,14 @@ class MomentPair:
     ----------
     mean_diff, ridge : ndarray of shape (n_features,)
         Mean of class 1 less mean of class 2, and what is added to the variances.
+    needs_factors : bool
+        Whether features nearly depend on each other, so that products of the factors have lost the
+        digits that the factors still have.
     """
 
-    def __init__(self, mean_diff, covariances=None, factors=None, ridge=0.0):
+    def __init__(self, mean_diff, covariances=None, factors=None, ridge=0.0, needs_factors=False):
         self.mean_diff = np.asarray(mean_diff, dtype=float)
+        self.needs_factors = needs_factors
         self._matrices = covariances or (None, None)
         self._factors = factors or (None, None)
         self.ridge = np.broadcast_to(np.asarray(ridge, dtype=float), self.mean_diff.shape)
@@ -241,9 +248,50 @@ class MomentPair:
                 matrices[index] = scatter / part.weight / unit / unit[:, None]
         return cls(moments.gap()[features] / unit, matrices, factors, ridge)
 
+    def is_regular(self):
+        """Whether no feature is nearly a sum of others, or both covariances are wide factors."""
+        if self.is_wide:
+            return True
+        total = self.block(0) + self.block(1)
+        unit = np.sqrt(total.diagonal())
+        if not unit.all():
+            return False
+        triangle, failed = linalg.lapack.dpotrf(total / unit / unit[:, None], lower=1)
+        return not failed and triangle.diagonal().min() > SURELY_INDEPENDENT
+
+    def with_factors(self, rows):
+        """The same pair from the centred rows of both classes, divided by the root of their weight.
+
+        The factors are triangular, and hold the ridge. A combination of features that varies no
+        more than the rounding of single precision, in which data may have been stored, is taken
+        for one that does not vary; and a mean of it that is no more for one that does not differ.
+        """
+        ridge = np.diag(np.sqrt(self.ridge))[self.ridge > 0]
+        parts = [np.vstack([part, ridge]) for part in rows]
+        stacked = np.vstack(parts)
+        unit = np.linalg.norm(stacked, axis=0)
+        unit = np.where(unit > 0, unit, 1)
+        left, sizes, right = np.linalg.svd(stacked / unit, full_matrices=False)
+        kept = sizes > STORED * sizes[0]
+        right = right[kept]
+        mean_diff = self.mean_diff / unit
+        rest = mean_diff - right.T @ (right @ mean_diff)
+        if len(right) == len(unit) or np.linalg.norm(rest) > FAR_ABOVE * STORED:
+            rest = 0.0
+        stacked = (left[:, kept] * sizes[kept]) @ right * unit
+        parts = np.split(stacked, [len(parts[0])])
+        factors = [np.linalg.qr(part, mode="r") for part in parts]
+        return MomentPair((mean_diff - rest) * unit, factors=factors, needs_factors=True)
+
+    def factors(self, features):
+        """The columns of both factors."""
+        return [factor[:, features] for factor in self._factors]
+
     @property
     def is_wide(self):
         """Whether both covariances are factors of fewer rows in all than there are features."""
+        if self.needs_factors:
+            return False
         n_features = len(self.mean_diff)
         heights = [n_features if factor is None else len(factor) for factor in self._factors]
         return sum(heights) < n_features
@@ -295,6 +343,9 @@ class MomentPair:
 
     def subset(self, features):
         """The pair of these features alone."""
+        if self.needs_factors:
+            factors = self.factors(features)
+            return MomentPair(self.mean_diff[features], factors=factors, needs_factors=True)
         blocks = [self.block(index, features) for index in (0, 1)]
         return MomentPair(self.mean_diff[features], blocks)
 
@@ -392,12 +443,6 @@ class _Part:
         rows *= np.sqrt(weights / self.weight)[:, None]
         return rows
 
-    def deviations(self, features, weights):
-        if self.scatter is None:
-            return np.linalg.norm(self.factor()[:, features] @ weights.T, axis=0)
-        block = self.scatter[features][:, features]
-        return np.sqrt(np.maximum((weights @ block * weights).sum(axis=1), 0) / self.weight)
-
     def variances(self):
         if self.scatter is not None:
             return np.diag(self.scatter) / self.weight
@@ -432,14 +477,7 @@ def _validated(X, y, sample_weight):
             f"X has shape {X.shape} and y {y.shape}; pass a table and one label for each row"
         )
     check_finite(X, names)
-    largest = np.maximum(X.max(axis=0, initial=0), -X.min(axis=0, initial=0))
-    beyond = np.flatnonzero((largest > LARGEST) | ((largest > 0) & (largest < SMALLEST)))
-    if len(beyond):
-        name = beyond[0] if names is None else repr(names[beyond[0]])
-        raise ValueError(
-            f"the squares of column {name} of X, of a size of {largest[beyond[0]]:.1e}, are beyond "
-            "floating point; pass it in another unit (an estimator's fit(X, y) takes them)"
-        )
+    _check_squares(X, names)
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise ValueError("y has NaN; drop the rows without a label first")
     if sample_weight is None:
@@ -448,6 +486,22 @@ def _validated(X, y, sample_weight):
     # without weights of zero nothing is copied
     counted = weights > 0 if (weights == 0).any() else slice(None)
     return X[counted], y[counted], weights[counted]
+
+
+def _check_squares(X, names):
+    """Raise where squares of a column, or of its differences, would overflow or underflow."""
+    if not len(X):
+        return
+    lowest = X.min(axis=0)
+    highest = X.max(axis=0)
+    largest = np.maximum(highest, -lowest)
+    beyond = np.flatnonzero((largest > LARGEST) | ((highest > lowest) & (largest < SMALLEST)))
+    if len(beyond):
+        name = beyond[0] if names is None else repr(names[beyond[0]])
+        raise ValueError(
+            f"the squares of column {name} of X, of a size of {largest[beyond[0]]:.1e}, are beyond "
+            "floating point; pass it in another unit (an estimator's fit(X, y) takes them)"
+        )
 
 
 def check_weights(sample_weight, n_rows):

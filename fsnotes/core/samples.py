@@ -78,6 +78,15 @@ class Samples:
         """1 for the samples of ``classes_[1]``, -1 for the others."""
         return np.where(self.positive, 1.0, -1.0)
 
+    def centred(self, rows, index):
+        """Rows of a class less their mean, times the roots of their parts of its weight."""
+        mine = self.class_index == index
+        probability = self.sample_weight[mine] / self.sample_weight[mine].sum()
+        own = rows[mine] - rows[mine][0]  # equal rows cancel exactly
+        own -= probability @ own
+        own -= probability @ own  # what rounding has left of the mean
+        return np.sqrt(probability)[:, None] * own
+
     def deduplicate(self):
         """Sort the samples in an order that is theirs alone, and make equal ones one.
 

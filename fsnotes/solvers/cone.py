@@ -57,6 +57,16 @@ CANCELLED = 1e-6
 # A bound is met at kappa s = 1; a state changes where this is missed by more than so much, and a
 # multiplier is out of its range by more than this part of the multiplier of the margin.
 SAME_STATE = 1e-10
+# What may bind at weights that are feasible, where features nearly depend on each other, and the
+# part of the margin that each class has there.
+GUESSES = [
+    ("both", "cone"),
+    ("cone", "both"),
+    ("both", "both"),
+    ("floor", "both"),
+    ("both", "floor"),
+]
+LEAST_PART = 0.5
 
 
 @dataclass(frozen=True)
@@ -149,6 +159,9 @@ class Point:
     states: tuple  # which constraint of each class binds
     feasible_part: float = 0.0  # how much of the feasible weights is added to the weights
     accuracy: float = 0.0  # what was asked of the cone solver; 0 from Newton's method
+    # Where the pair needs its factors, the slope is ``multiplier * d - sum_i factor_i' images_i``,
+    # with images as long as the betas.
+    images: list | None = None
     covariances: np.ndarray | None = None  # kept of the features, to be used again
 
 
@@ -183,6 +196,10 @@ class Program:
         guess = self.one_feature() if start is None else start
         working_set = WorkingSet(self, guess.features, guess.covariances)
         point = self.extend(working_set.newton(guess))
+        if point is None and self.pair.needs_factors and self.direction is not None:
+            # The cone solver has few digits here, and Newton's method has all.
+            points = (WorkingSet(self, p.features).newton(p) for p in self.feasible_points())
+            point = next((point for point in points if point is not None), None)
         return self.solve_by_cones(start) if point is None else point
 
     def one_feature(self):
@@ -192,6 +209,18 @@ class Program:
         weights = 1 / self.mean_diff[[best]]
         states = ({"margin": "floor", "gap": "slack", "penalty": "cone"}[self.kind],) * 2
         return Point(np.array([best]), weights, 0.0, np.zeros((2, 2)), np.zeros(2), states)
+
+    def feasible_points(self):
+        """Guesses: the feasible weights, for each way in which bounds may bind."""
+        everything = np.arange(len(self.mean_diff))
+        weights = self.feasible / LEAST_PART
+        pairs = zip(self.pair.factors(everything), self.kappas, strict=True)
+        spread = np.array([k * np.linalg.norm(factor @ weights) for factor, k in pairs])
+        slack = max(self.mean_diff @ weights - spread.sum(), 1e-9)
+        betas = self.kappas * (self.costs @ abs(weights) / slack)
+        pulls = np.zeros((2, len(everything) + 1))
+        ways = GUESSES if self.kind == "margin" else [("cone", "cone")]
+        return [Point(everything, weights, 0.0, pulls, betas, states) for states in ways]
 
     def extend(self, point):
         """Newton's method, with features that join until none would; None where that fails."""
@@ -251,6 +280,9 @@ class Program:
         """Slopes of the tilt and the constraints at a point, for all features."""
         self.counts["products"] += 1
         slopes = self.tilt + point.multiplier * self.mean_diff
+        if point.images is not None:
+            pairs = zip(self.pair.factors(slice(None)), point.images, strict=True)
+            return slopes - sum(factor.T @ image for factor, image in pairs)
         for index in (0, 1):
             pulls = point.pulls[index, :-1]
             used = pulls != 0
@@ -284,9 +316,9 @@ class Program:
             far = "a bound further from the largest"
             remedy = "a larger penalty of the weights" if self.kind == "penalty" else far
             raise SubproblemError(
-                f"the best answer found has a duality gap of {gap:.1e} and violates a constraint "
-                f"by {violation:.1e}, more than {VERIFIED_GAP:.0e} and {LARGEST_VIOLATION:.0e}; "
-                f"pass a ridge, or {remedy}"
+                f"the best answer found has a duality gap of {max(gap, 0):.1e} and violates a "
+                f"constraint by {max(violation, 0):.1e}, more than {VERIFIED_GAP:.0e} and "
+                f"{LARGEST_VIOLATION:.0e}; pass a ridge, or {remedy}"
             )
         missed = max(gap, 0.0), max(violation, 0.0)
         return Solution(weights, objective, *missed, slopes, deviations, self.counts, point)
@@ -322,6 +354,8 @@ class WorkingSet:
         if covariances is None:
             covariances = np.array([program.pair.block(index, features) for index in (0, 1)])
         self.covariances = covariances
+        # Where features nearly depend on each other, no product of the factors is relied on.
+        self.factors = program.pair.factors(features) if program.pair.needs_factors else None
 
     # Newton's method on the features selected
 
@@ -340,10 +374,16 @@ class WorkingSet:
             found = self.solve_conditions(weights, signs, states, betas)
             if found is None:
                 return None
-            weights, signs, multipliers, betas = found
-            chosen = np.flatnonzero(weights)
-            products = self.covariances[:, :, chosen] @ weights[chosen]
-            deviations = np.sqrt(np.maximum(products[:, chosen] @ weights[chosen], 1e-300))
+            weights, signs, multipliers, betas, images = found
+            if images is None:
+                chosen = np.flatnonzero(weights)
+                products = self.covariances[:, :, chosen] @ weights[chosen]
+                squares = np.maximum(products[:, chosen] @ weights[chosen], 1e-300)
+                deviations = np.sqrt(squares)
+            else:
+                pairs = zip(self.factors, images, strict=True)
+                products = np.array([factor.T @ image for factor, image in pairs])
+                deviations = np.maximum([np.linalg.norm(image) for image in images], 1e-150)
             new_states = self.update_states(states, multipliers, self.program.kappas * deviations)
             if new_states != states:
                 states = new_states
@@ -354,11 +394,26 @@ class WorkingSet:
             if excess.max() <= STAYS_OUT:
                 pulls = np.zeros((2, len(weights) + 1))
                 pulls[:, :-1] = factors[:, None] * weights
+                if images is not None:
+                    images = [part * image for part, image in zip(factors, images, strict=True)]
                 found = Point(self.features, weights, multipliers[0], pulls, betas, states)
-                return replace(found, covariances=self.covariances)
+                return replace(found, covariances=self.covariances, images=images)
             join = excess > max(excess.max() / 4, STAYS_OUT)
             signs[join] = np.sign(slopes[join])
         return None
+
+    def directions(self, chosen):
+        """Directions along which both covariances of some features add up to the identity.
+
+        Returned are a matrix with a direction in each column, its inverse, and the images of the
+        directions by both factors; None where a direction is nothing but rounding.
+        """
+        stacked = np.vstack([factor[:, chosen] for factor in self.factors])
+        left, sizes, right = np.linalg.svd(stacked, full_matrices=False)
+        rounding = len(stacked) * np.finfo(float).eps * sizes[0]
+        if len(sizes) < len(chosen) or sizes[-1] <= rounding:
+            return None
+        return right.T / sizes, sizes[:, None] * right, np.split(left, [len(self.factors[0])])
 
     def solve_conditions(self, weights, signs, states, betas):
         """Solve the optimality conditions for these signs. A step ends where a feature leaves.
@@ -366,6 +421,8 @@ class WorkingSet:
         For the features selected, with A the slopes of the binding constraints, the equations are
         ``tilt - costs * signs - sum_i beta_i S_i w / s_i + multiplier * d = 0`` and those of the
         constraints. A step of Newton's method for weights and multipliers is one linear system.
+        Where features nearly depend on each other, it is one for coordinates along directions that
+        do not.
         """
         constraints, in_objective = self.constraints(states)
         needed = (constraints[:, 2:] != 0).any(axis=0) | (in_objective > 0)
@@ -380,17 +437,27 @@ class WorkingSet:
                 size = len(chosen)
                 order = size + len(constraints)
                 blocks = self.covariances[:, chosen][:, :, chosen]
-                flat = blocks.reshape(2, -1)
-                least_units = CANCELLED * np.sqrt(blocks.diagonal(axis1=1, axis2=2).sum(axis=0))
                 mean_diff = self.mean_diff[chosen]
                 fixed = self.tilt[chosen] - self.costs[chosen] * signs[chosen]
+                place = weights[chosen]  # the weights, or their coordinates along directions
+                if self.factors is not None:
+                    found = self.directions(chosen)
+                    if found is None:
+                        return None
+                    directions, inverse, along = found
+                    blocks = np.array([part.T @ part for part in along])
+                    mean_diff = mean_diff @ directions
+                    fixed = fixed @ directions
+                    place = inverse @ place
+                flat = blocks.reshape(2, -1)
+                least_units = CANCELLED * np.sqrt(blocks.diagonal(axis1=1, axis2=2).sum(axis=0))
                 system = np.zeros((order, order), order="F")
                 right = np.empty(order)
             self.program.counts["newton"] += 1
             old = weights[chosen]
-            products = blocks @ old
-            deviations = np.sqrt(np.maximum(products @ old, 1e-300))
-            if (needed & (deviations < least_units @ abs(old))).any():
+            products = blocks @ place
+            deviations = np.sqrt(np.maximum(products @ place, 1e-300))
+            if (needed & (deviations < least_units @ abs(place))).any():
                 return None
             pushes = products / deviations[:, None]  # the gradients of both deviations
             curvature = betas / deviations
@@ -401,11 +468,15 @@ class WorkingSet:
             system[size:, :size] = slopes
             right[:size] = fixed - in_objective @ pushes
             right[size:] = constraints[:, 2:] @ deviations - constraints[:, 0]
-            right[size:] -= constraints[:, 1] * (mean_diff @ old)
+            right[size:] -= constraints[:, 1] * (mean_diff @ place)
             *_, answer, failed = linalg.lapack.dgesv(system, right)
             if failed or not np.isfinite(answer.sum()):
                 return None
-            step, multipliers = answer[:size], answer[size:]
+            multipliers = answer[size:]
+            step = answer[:size]
+            place = place + step
+            if self.factors is not None:
+                step = directions @ step
             before = betas
             betas = np.maximum(in_objective + multipliers @ constraints[:, 2:], 0)
             leaving = (old + step) * signs[chosen] <= 0
@@ -424,7 +495,10 @@ class WorkingSet:
             # near the largest bound weights hardly move while multipliers still do
             if abs(step).max() <= LAST_STEP * abs(new).max():
                 if abs(betas - before).max() <= LAST_STEP * betas.max():
-                    return weights, signs, multipliers, betas
+                    images = None
+                    if self.factors is not None:
+                        images = [part @ place for part in along]
+                    return weights, signs, multipliers, betas, images
         return None
 
     def constraints(self, states):
@@ -490,6 +564,14 @@ class WorkingSet:
             mean_diff = np.append(mean_diff, program.mean_diff @ feasible)
             costs = np.append(costs, program.costs @ abs(feasible) - program.tilt @ feasible)
         roots = [_root(covariance) for covariance in covariances]
+        bases = None
+        if self.factors is not None:
+            columns = self.factors
+            if len(mean_diff) > size:
+                ends = [factor @ feasible for factor in program.pair.factors(slice(None))]
+                columns = [np.column_stack(pair) for pair in zip(columns, ends, strict=True)]
+            bases, roots = zip(*map(np.linalg.qr, columns), strict=True)
+            images = [np.zeros(len(base)) for base in bases]
         columns = np.arange(len(mean_diff))
         signs = np.append(self.likely_signs(), np.ones(len(mean_diff) - size))
         if accuracy < ROUGH:
@@ -509,13 +591,17 @@ class WorkingSet:
         for index in np.flatnonzero(program.kappas)[::-1]:
             root = roots[index]
             part = -dual[end - len(root) : end]
-            pulls[index, : len(mean_diff)] = _solve_root(root, part)
+            if bases is None:
+                pulls[index, : len(mean_diff)] = _solve_root(root, part)
+            else:
+                images[index] = bases[index] @ part
             betas[index] = np.linalg.norm(part)
             end -= len(root) + 1
         spread = program.kappas * [np.linalg.norm(root @ weights) for root in roots]
         states = self.guess_states(spread)
         part = max(weights[size:].sum(), 0.0)
-        return Point(self.features, weights[:size], -dual[0], pulls, betas, states, part, accuracy)
+        found = Point(self.features, weights[:size], -dual[0], pulls, betas, states, part, accuracy)
+        return found if bases is None else replace(found, images=images)
 
     def likely_signs(self):
         """The signs of the feasible weights, or of the difference of means."""

@@ -116,7 +116,7 @@ def test_the_bound_is_that_of_the_rows_where_moments_have_lost_digits():
     rng = np.random.default_rng(169)
     values = np.tile([0.0, 1, 1], 4)
     shared = np.tile(rng.standard_normal(12), 2)
-    X = np.column_stack([shared, shared + 3e-8 * np.append(values, -values)])
+    X = 1e7 + np.column_stack([shared, shared + 1e-6 * np.append(values, -values)])
     y = np.repeat([1, -1], 12)
     with pytest.warns(PromiseWarning, match="moments promise class .* a bound of .*which is kept"):
         machine = MPM().fit(X, y)
