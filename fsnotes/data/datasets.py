@@ -13,9 +13,7 @@ import functools
 import hashlib
 import importlib.resources
 import json
-import numbers
 import os
-import re
 import string
 import sys
 import tempfile
@@ -24,9 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fsnotes.data.fetching import damaged, fetch_source, parse_csv, read_file
+
 __all__ = ["DatasetInfo", "available", "download", "load"]
 
-OPENML_DESCRIPTION = "https://www.openml.org/api/v1/json/data/{id}"
 PACKAGED = ("sonar", "ionosphere", "pima", "wisconsin", "wpbc", "titanic")
 # None: OpenML has no faithful copy, so a file or an address is needed
 OPENML_IDS = {
@@ -39,7 +38,6 @@ OPENML_IDS = {
 }
 # rows, features, classes: files of the user, of whose content nothing is known
 SUPPLIED = {"lung": (203, 3312, 5), "cll-sub-111": (111, 11340, 3), "ar": (130, 2400, 10)}
-SOURCE_FORMATS = (".npz", ".csv", ".arff")
 _ORIGINS = {
     "sonar": "UCI, Connectionist Bench (Sonar, Mines vs. Rocks)",
     "ionosphere": "UCI, Ionosphere",
@@ -58,7 +56,6 @@ _ORIGINS = {
     "cll-sub-111": "Arizona State University, CLL-SUB-111; supplied by the user",
     "ar": "AR Face Database, 10 people; supplied by the user",
 }
-_EMPTY_CELL = re.compile(r"(?:^|(?<=,))(?=,|$)")
 _TARGET_NAMES = {"isolet": tuple(string.ascii_uppercase)}
 
 
@@ -287,9 +284,11 @@ def _download(name, source=None, timeout=60.0):
         with tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{name}-") as scratch:
             fetched = Path(scratch, "fetched")
             complete = Path(scratch, "complete.npz")
-            address, suffix, target, dropped = _fetch_source(name, source, fetched, timeout)
+            address, suffix, target, dropped = fetch_source(
+                name, source, fetched, timeout, _placing_hint(name)
+            )
             remedy = "nothing was saved; name another source, or " + _placing_hint(name)
-            X, y = _read_file(fetched, suffix, address, remedy, target, dropped)
+            X, y = read_file(fetched, suffix, address, remedy, target, dropped)
             codes, _ = _verify(name, X, y, address, remedy)
             np.savez_compressed(complete, X=X, y=_target_names(name)[codes])
             os.replace(complete, final)
@@ -378,7 +377,7 @@ def _registry():
     try:
         return json.loads(_read_resource("registry.json"))
     except json.JSONDecodeError as error:
-        raise _damaged("fsnotes/data/registry.json", str(error), "reinstall fsnotes") from error
+        raise damaged("fsnotes/data/registry.json", str(error), "reinstall fsnotes") from error
 
 
 def _read_resource(filename):
@@ -432,11 +431,11 @@ def _read_packaged(name, raw):
             X = np.repeat(counts[:, :3].astype(np.float64), counts[:, 3:].sum(axis=1), axis=0)
             y = np.repeat(np.tile(names[3:], len(counts)), counts[:, 3:].ravel())
         except (ValueError, IndexError) as error:
-            raise _damaged(where, str(error), remedy) from error
+            raise damaged(where, str(error), remedy) from error
         extra["counts"] = np.rec.fromarrays(counts.T, names=names.tolist())
         names = names[:3]
     else:
-        X, y = _parse_csv(lines, where, remedy)
+        X, y = parse_csv(lines, where, remedy)
         names = names[:-1]
     target, _ = _verify(name, X, y, where, remedy)
     if name == "wpbc" and not raw:
@@ -468,7 +467,7 @@ def _read_large(name, fetch):
             f"fsnotes.download({name!r}{source}), or {_placing_hint(name)}"
         )
     remedy = _file_remedy(name, path)
-    X, y = _read_file(path, ".npz", path, remedy)
+    X, y = read_file(path, ".npz", path, remedy)
     target, row_digests = _verify(name, X, y, path, remedy)
     names = _registry()[name].get("feature_names") or [f"x{i}" for i in range(X.shape[1])]
     return {
@@ -490,19 +489,19 @@ def _read_supplied(name):
             f"{name!r} is not available (looked for {looked}): {_placing_hint(name)}"
         )
     remedy = "replace it by a faithful copy, or remove it"
-    X, y = _read_file(path, ".npz", path, remedy)
+    X, y = read_file(path, ".npz", path, remedy)
     *shape, n_classes = SUPPLIED[name]
     if X.shape != tuple(shape) or y.shape != (shape[0],):
-        raise _damaged(
+        raise damaged(
             path,
             f"{name} has X {tuple(shape)} and y {(shape[0],)}, found {X.shape} and {y.shape}",
             remedy,
         )
     if not np.isfinite(X).all() or (y.dtype.kind == "f" and np.isnan(y).any()):
-        raise _damaged(path, "some values are missing or infinite", remedy)
+        raise damaged(path, "some values are missing or infinite", remedy)
     labels, target = np.unique(y, return_inverse=True)
     if len(labels) != n_classes:
-        raise _damaged(path, f"{name} has {n_classes} classes, found {len(labels)}", remedy)
+        raise damaged(path, f"{name} has {n_classes} classes, found {len(labels)}", remedy)
     return {
         "data": X,
         "target": target,
@@ -543,14 +542,10 @@ def _file_remedy(name, path):
 
 def _is_valid(name, path):
     try:
-        _verify(name, *_read_file(path, ".npz", path, ""), path, "")
+        _verify(name, *read_file(path, ".npz", path, ""), path, "")
     except ValueError:
         return False
     return True
-
-
-def _damaged(where, what, remedy):
-    return ValueError(f"{where} is damaged or is not what it should be: {what}; {remedy}")
 
 
 def _verify(name, X, y, where, remedy):
@@ -558,14 +553,14 @@ def _verify(name, X, y, where, remedy):
     entry = _registry()[name]
     shape = tuple(entry["shape"])
     if X.shape != shape or y.shape != shape[:1]:
-        raise _damaged(
+        raise damaged(
             where, f"{name} has X {shape} and y {shape[:1]}, found {X.shape} and {y.shape}", remedy
         )
     if y.dtype.kind == "f" and np.isnan(y).any():
-        raise _damaged(where, "some labels are missing (NaN)", remedy)
+        raise damaged(where, "some labels are missing (NaN)", remedy)
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if sorted(counts) != sorted(entry["counts"]):
-        raise _damaged(
+        raise damaged(
             where,
             f"{name} has classes of {_shorten(entry['counts'])} rows, found {_shorten(counts)}",
             remedy,
@@ -576,7 +571,7 @@ def _verify(name, X, y, where, remedy):
     code_of = {digest: code for code, digest in enumerate(entry["digests"])}
     unknown = [str(label) for label in labels if digests[label] not in code_of]
     if unknown:
-        raise _damaged(
+        raise damaged(
             where,
             f"shape and class counts of {name} are right, but the values of class "
             f"{_shorten(unknown)} differ from the registered ones",
@@ -588,142 +583,3 @@ def _verify(name, X, y, where, remedy):
 def _shorten(items):
     shown = ", ".join(str(item) for item in items[:5])
     return shown if len(items) <= 5 else f"{shown}, ... ({len(items)} in all)"
-
-
-def _read_file(path, suffix, where, remedy, target=None, dropped=()):
-    if suffix == ".npz":
-        return _parse_npz(path, where, remedy)
-    if suffix == ".csv":
-        try:
-            lines = path.read_text("utf-8-sig").splitlines()
-        except UnicodeDecodeError as error:
-            raise _damaged(where, f"not a text file ({error})", remedy) from error
-        return _parse_csv(lines, where, remedy)
-    return _parse_arff(path, where, remedy, target, dropped)
-
-
-def _parse_npz(path, where, remedy):
-    try:
-        # opened here because np.load leaves a damaged file open
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            found = {key: arrays[key] for key in ("X", "y") if key in arrays.files}
-        if missing := {"X", "y"} - set(found):
-            raise KeyError(f"no array named {' or '.join(sorted(missing))}")
-        return np.asarray(found["X"], dtype=np.float64), found["y"]
-    except MemoryError:
-        raise
-    except Exception as error:
-        # zip, zlib and numpy raise many kinds of exception for a damaged archive, some of which
-        # advise to load it unsafely
-        reason = "no archive of plain arrays" if "pickle" in str(error) else error
-        raise _damaged(where, f"not a readable .npz file ({reason})", remedy) from error
-
-
-def _parse_csv(lines, where, remedy):
-    rows = [line.rsplit(",", 1) for line in lines if line.strip()]
-    try:
-        if not rows:
-            raise ValueError("it is empty")
-        if not _is_number(rows[0][0].split(",")[0]):
-            rows = rows[1:]
-        labels = np.array([label.strip(" \"'") for _, label in rows])
-        filled = (_EMPTY_CELL.sub("nan", cells) for cells, _ in rows)
-        X = np.loadtxt(filled, delimiter=",", ndmin=2, comments=None)
-    except ValueError as error:
-        raise _damaged(
-            where, f"not a table of numbers with a label in the last column ({error})", remedy
-        ) from error
-    return X, labels
-
-
-def _is_number(cell):
-    try:
-        float(cell or "nan")
-    except ValueError:
-        return False
-    return True
-
-
-def _parse_arff(path, where, remedy, target, dropped):
-    from scipy.io import arff
-
-    try:
-        with open(path, encoding="utf-8") as stream:
-            table, _ = arff.loadarff(stream)
-        names = [name for name in table.dtype.names if name not in dropped]
-        target = names[-1] if target is None else target
-        labels = table[target]
-        X = np.column_stack([table[name].astype(np.float64) for name in names if name != target])
-    except (ValueError, IndexError, NotImplementedError, StopIteration, arff.ArffError) as error:
-        raise _damaged(where, f"not a readable .arff file ({error!r})", remedy) from error
-    return X, labels.astype(str) if labels.dtype.kind == "S" else labels
-
-
-def _fetch_source(name, source, fetched, timeout):
-    """Save the source as `fetched`; return address, format, target and columns to drop."""
-    if isinstance(source, numbers.Integral) and not isinstance(source, bool) and source > 0:
-        page = OPENML_DESCRIPTION.format(id=source)
-        _fetch(name, page, fetched, timeout)
-        try:
-            about = json.loads(fetched.read_bytes())["data_set_description"]
-            address = about["url"]
-            md5 = about["md5_checksum"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConnectionError(
-                f"{page} did not answer with the description of a data set ({error!r}); "
-                f"try again later, name another source, or {_placing_hint(name)}"
-            ) from error
-        if not str(address).startswith(("http://", "https://")):
-            raise ConnectionError(f"{page} names no http(s) address but {address!r}")
-        dropped = []
-        for key in ("row_id_attribute", "ignore_attribute"):
-            value = about.get(key) or []
-            dropped += value.split(",") if isinstance(value, str) else value
-        _fetch(name, address, fetched, timeout, md5)
-        return address, ".arff", about.get("default_target_attribute"), tuple(dropped)
-    if isinstance(source, str) and source.startswith(("http://", "https://")):
-        suffix = os.path.splitext(source.split("?")[0].split("#")[0])[1].lower()
-        if suffix in SOURCE_FORMATS:
-            _fetch(name, source, fetched, timeout)
-            return source, suffix, None, ()
-    raise ValueError(
-        f"source={source!r} is neither an OpenML id (a positive int) nor an http(s) address that "
-        f"ends in {', '.join(SOURCE_FORMATS)}; to use a file on this machine, {_placing_hint(name)}"
-    )
-
-
-def _fetch(name, address, path, timeout, md5=None):
-    """Stream an address into a file, with a progress bar; refuse a short or altered answer."""
-    import http.client
-    import urllib.request
-
-    from tqdm import tqdm
-
-    received = 0
-    digest = hashlib.md5(usedforsecurity=False)
-    try:
-        request = urllib.request.Request(address, headers={"User-Agent": "fsnotes"})
-        with urllib.request.urlopen(request, timeout=timeout) as answer, open(path, "wb") as file:
-            announced = answer.headers.get("Content-Length")
-            announced = int(announced) if announced else None
-            with tqdm(total=announced, unit="B", unit_scale=True, desc=name) as bar:
-                while block := answer.read(1 << 16):
-                    file.write(block)
-                    digest.update(block)
-                    received += len(block)
-                    bar.update(len(block))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise _not_fetched(name, address, getattr(error, "reason", None) or error) from error
-    if announced is not None and received < announced:
-        raise _not_fetched(name, address, f"broke off after {received} of {announced} bytes")
-    if md5 and digest.hexdigest() != md5:
-        raise _not_fetched(
-            name, address, f"the md5 checksum is {digest.hexdigest()}, announced was {md5}"
-        )
-
-
-def _not_fetched(name, address, reason):
-    return ConnectionError(
-        f"{name!r} could not be fetched from {address}: {reason}. Nothing was saved. Try again "
-        f"later, name another source, or {_placing_hint(name)}"
-    )

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
-from fsnotes.data import datasets, rebuild
+from fsnotes.data import datasets, fetching, rebuild
 from fsnotes.data.datasets import available, class_digests, download, load
 
 DATA = Path(datasets.__file__).parent
@@ -423,7 +423,7 @@ def serving(pages, announce=None):
 @contextlib.contextmanager
 def openml_at(base):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datasets, "OPENML_DESCRIPTION", base + "/api/v1/json/data/{id}")
+        patch.setattr(fetching, "OPENML_DESCRIPTION", base + "/api/v1/json/data/{id}")
         yield
 
 
@@ -534,7 +534,7 @@ def test_addresses_in_each_format(stand_in, path, make):
 
 
 def test_missing_cells_of_a_table_are_read_as_such():
-    X, y = datasets._parse_csv([",1,,a", "2, 3 ,,b", "4,,6,a"], "here", "")
+    X, y = fetching.parse_csv([",1,,a", "2, 3 ,,b", "4,,6,a"], "here", "")
     assert np.array_equal(X, [[np.nan, 1, np.nan], [2, 3, np.nan], [4, np.nan, 6]], equal_nan=True)
     assert y.tolist() == ["a", "b", "a"]
 
