@@ -8,21 +8,31 @@ the shape and the number of classes is known.
 The route to OpenML has been tested against a local server only, not against OpenML itself.
 """
 
+import contextlib
 import difflib
 import functools
 import hashlib
 import importlib.resources
 import json
 import os
+import shutil
 import string
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from fsnotes.data.fetching import damaged, fetch_source, parse_csv, read_file
+from fsnotes.data.fetching import (
+    check_timeout,
+    damaged,
+    fetch_arrays,
+    parse_csv,
+    read_npz,
+    reading,
+)
 
 __all__ = ["DatasetInfo", "available", "download", "load"]
 
@@ -56,6 +66,7 @@ _ORIGINS = {
     "cll-sub-111": "Arizona State University, CLL-SUB-111; supplied by the user",
     "ar": "AR Face Database, 10 people; supplied by the user",
 }
+HOUR = 3600
 _TARGET_NAMES = {"isolet": tuple(string.ascii_uppercase)}
 
 
@@ -214,7 +225,7 @@ def load(name, *, return_X_y=False, as_frame=False, raw=False, download=False):
     return Bunch(DESCR=_describe(name), **fields)
 
 
-def download(name, source=None, *, timeout=60.0):
+def download(name, source=None, *, timeout=600.0):
     """Fetch a larger data set into the cache folder.
 
     The file is verified before it takes its place in the cache; on failure nothing is left
@@ -228,8 +239,9 @@ def download(name, source=None, *, timeout=60.0):
         An OpenML id, or the http(s) address of an .npz file (arrays ``X`` and ``y``), of a .csv
         file (label in the last column, with or without a header) or of an .arff file (label in
         the last attribute). By default the registered OpenML id; colon and umist have none.
-    timeout : float, default=60
-        Seconds without an answer after which to give up.
+    timeout : float, default=600
+        Seconds that the whole transfer may take, from the first look-up of a name to the last
+        byte; a slow line may need more. A server that is silent for a minute is given up before.
 
     Returns
     -------
@@ -241,7 +253,8 @@ def download(name, source=None, *, timeout=60.0):
     ValueError
         If the source is not of these forms, or if it does not hold the registered data.
     ConnectionError
-        If the source cannot be reached or the transfer breaks off.
+        If the source cannot be reached, the transfer breaks off or takes too long, or more is sent
+        than the registered table can need (32 bytes a number, and a megabyte).
 
     Notes
     -----
@@ -256,6 +269,7 @@ def download(name, source=None, *, timeout=60.0):
     ValueError: 'sonar' needs no download: it travels with a package; call load('sonar')
     """
     _check_name(name)
+    check_timeout(timeout)
     if name in SUPPLIED:
         raise ValueError(
             f"{name!r} cannot be fetched, since nothing tells a right copy; {_placing_hint(name)}"
@@ -267,7 +281,7 @@ def download(name, source=None, *, timeout=60.0):
     return _download(name, source, timeout)
 
 
-def _download(name, source=None, timeout=60.0):
+def _download(name, source=None, timeout=600.0):
     final = cache_folder() / f"{name}.npz"
     if source is None:
         if final.is_file() and _is_valid(name, final):
@@ -279,27 +293,35 @@ def _download(name, source=None, timeout=60.0):
                 f"download({name!r}, source=ADDRESS) with the address of an .npz, .csv or .arff "
                 f"file, or {_placing_hint(name)}"
             )
+    folder = final.parent
+    hint = _placing_hint(name)
     try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=final.parent, prefix=f".{name}-") as scratch:
-            fetched = Path(scratch, "fetched")
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(folder)
+        X, y, address = fetch_arrays(name, source, _shape(name), folder, timeout, hint)
+        remedy = f"nothing was saved; name another source, or {hint}"
+        codes, _ = _verify(name, X, y, address, remedy)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}-") as scratch:
             complete = Path(scratch, "complete.npz")
-            address, suffix, target, dropped = fetch_source(
-                name, source, fetched, timeout, _placing_hint(name)
-            )
-            remedy = "nothing was saved; name another source, or " + _placing_hint(name)
-            X, y = read_file(fetched, suffix, address, remedy, target, dropped)
-            codes, _ = _verify(name, X, y, address, remedy)
             np.savez_compressed(complete, X=X, y=_target_names(name)[codes])
             os.replace(complete, final)
     except ConnectionError:
         raise
     except OSError as error:
         raise OSError(
-            f"cannot write into the cache folder {final.parent} ({error}); set the environment "
+            f"cannot write into the cache folder {folder} ({error}); set the environment "
             "variable FSNOTES_CACHE to a folder in which you may write"
         ) from error
     return final
+
+
+def _remove_leftovers(folder):
+    """Remove what a download has left that was killed while it saved, which takes seconds."""
+    for name in OPENML_IDS:
+        for scratch in folder.glob(f".{name}-*"):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - scratch.stat().st_mtime > HOUR:
+                    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def cache_folder():
@@ -344,10 +366,13 @@ def class_digests(X, y):
 
 
 def _digest_rows(X):
-    # adding zero turns -0.0 into 0.0, of which a file format may keep either
-    X = np.ascontiguousarray(X, dtype="<f8") + 0.0
-    X[np.isnan(X)] = np.nan
-    return np.array([hashlib.blake2b(row, digest_size=16).hexdigest() for row in X], dtype="U32")
+    digests = []
+    for begin in range(0, len(X), 500):
+        # adding zero turns -0.0 into 0.0, of which a file format may keep either
+        rows = np.ascontiguousarray(X[begin : begin + 500], dtype="<f8") + 0.0
+        rows[np.isnan(rows)] = np.nan
+        digests += [hashlib.blake2b(row, digest_size=16).hexdigest() for row in rows]
+    return np.array(digests, dtype="U32")
 
 
 def _digest_classes(row_digests, y):
@@ -426,16 +451,15 @@ def _read_packaged(name, raw):
     names = np.array(lines[0].split(",") if lines else [])
     extra = {}
     if name == "titanic":
-        try:
+        with reading(where, ".csv", remedy):
             counts = np.loadtxt(lines[1:], delimiter=",", dtype=np.int64, ndmin=2)
             X = np.repeat(counts[:, :3].astype(np.float64), counts[:, 3:].sum(axis=1), axis=0)
             y = np.repeat(np.tile(names[3:], len(counts)), counts[:, 3:].ravel())
-        except (ValueError, IndexError) as error:
-            raise damaged(where, str(error), remedy) from error
         extra["counts"] = np.rec.fromarrays(counts.T, names=names.tolist())
         names = names[:3]
     else:
-        X, y = parse_csv(lines, where, remedy)
+        with reading(where, ".csv", remedy):
+            X, y = parse_csv(lines, _shape(name))
         names = names[:-1]
     target, _ = _verify(name, X, y, where, remedy)
     if name == "wpbc" and not raw:
@@ -467,7 +491,7 @@ def _read_large(name, fetch):
             f"fsnotes.download({name!r}{source}), or {_placing_hint(name)}"
         )
     remedy = _file_remedy(name, path)
-    X, y = read_file(path, ".npz", path, remedy)
+    X, y = read_npz(path, _shape(name), remedy)
     target, row_digests = _verify(name, X, y, path, remedy)
     names = _registry()[name].get("feature_names") or [f"x{i}" for i in range(X.shape[1])]
     return {
@@ -489,14 +513,8 @@ def _read_supplied(name):
             f"{name!r} is not available (looked for {looked}): {_placing_hint(name)}"
         )
     remedy = "replace it by a faithful copy, or remove it"
-    X, y = read_file(path, ".npz", path, remedy)
-    *shape, n_classes = SUPPLIED[name]
-    if X.shape != tuple(shape) or y.shape != (shape[0],):
-        raise damaged(
-            path,
-            f"{name} has X {tuple(shape)} and y {(shape[0],)}, found {X.shape} and {y.shape}",
-            remedy,
-        )
+    X, y = read_npz(path, _shape(name), remedy)
+    n_classes = SUPPLIED[name][2]
     if not np.isfinite(X).all() or (y.dtype.kind == "f" and np.isnan(y).any()):
         raise damaged(path, "some values are missing or infinite", remedy)
     labels, target = np.unique(y, return_inverse=True)
@@ -524,8 +542,12 @@ def _present_file(name):
     return next((path for path in _candidate_files(name) if path.is_file()), None)
 
 
+def _shape(name):
+    return tuple(SUPPLIED[name][:2] if name in SUPPLIED else _registry()[name]["shape"])
+
+
 def _placing_hint(name):
-    n_samples, n_features = SUPPLIED[name][:2] if name in SUPPLIED else _registry()[name]["shape"]
+    n_samples, n_features = _shape(name)
     return (
         f"put the file {name}.npz (arrays X, {n_samples} x {n_features} numbers, and y, "
         f"{n_samples} labels) into {cache_folder()} or into the folder that the environment "
@@ -542,7 +564,7 @@ def _file_remedy(name, path):
 
 def _is_valid(name, path):
     try:
-        _verify(name, *read_file(path, ".npz", path, ""), path, "")
+        _verify(name, *read_npz(path, _shape(name), ""), path, "")
     except ValueError:
         return False
     return True
@@ -551,11 +573,6 @@ def _is_valid(name, path):
 def _verify(name, X, y, where, remedy):
     """Return the codes of the labels and the digests of the rows, or refuse the data."""
     entry = _registry()[name]
-    shape = tuple(entry["shape"])
-    if X.shape != shape or y.shape != shape[:1]:
-        raise damaged(
-            where, f"{name} has X {shape} and y {shape[:1]}, found {X.shape} and {y.shape}", remedy
-        )
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise damaged(where, "some labels are missing (NaN)", remedy)
     labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)

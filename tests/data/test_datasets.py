@@ -4,6 +4,7 @@ import http.server
 import io
 import json
 import lzma
+import os
 import re
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from fsnotes.data.datasets import available, class_digests, download, load
 
 DATA = Path(datasets.__file__).parent
 NAMES = list(available())
+DAMAGES = 100  # files that are damaged, of each kind
 # features, and the samples of each class
 SETS = {
     "sonar": (60, {"M": 111, "R": 97}),
@@ -499,7 +502,7 @@ def test_openml_route(stand_in, tmp_path, capsys):
         ({"url": None}, ConnectionError, "did not answer with the description"),
         ({"url": "file:///etc/hosts"}, ConnectionError, "no http"),
         ({"url": "BASE/nowhere.arff"}, ConnectionError, "Not Found"),
-        ({"row_id_attribute": None}, ValueError, r"found \(40, 4\)"),
+        ({"row_id_attribute": None}, ValueError, "3 features and a label are wanted, found more"),
         ({"default_target_attribute": "V2"}, ValueError, "damaged"),
         ({"default_target_attribute": "Klasse"}, ValueError, "not a readable .arff"),
     ],
@@ -534,7 +537,7 @@ def test_addresses_in_each_format(stand_in, path, make):
 
 
 def test_missing_cells_of_a_table_are_read_as_such():
-    X, y = fetching.parse_csv([",1,,a", "2, 3 ,,b", "4,,6,a"], "here", "")
+    X, y = fetching.parse_csv([",1,,a", "2, 3 ,,b", "4,,6,a"], (3, 3))
     assert np.array_equal(X, [[np.nan, 1, np.nan], [2, 3, np.nan], [4, np.nan, 6]], equal_nan=True)
     assert y.tolist() == ["a", "b", "a"]
 
@@ -613,6 +616,103 @@ def test_server_that_never_answers_times_out(stand_in, tmp_path):
     assert not list((tmp_path / "cache").rglob("*"))
 
 
+@pytest.mark.parametrize("timeout", ["x", None, True, 0, -1, np.inf, np.nan])
+def test_a_timeout_is_checked_before_anything_is_read(stand_in, tmp_path, timeout):
+    put(tmp_path / "cache" / "colon.npz", npz_of(*stand_in))
+    with pytest.raises((TypeError, ValueError), match=rf"timeout={timeout!r}.*pass seconds"):
+        download("colon", timeout=timeout)
+
+
+def test_downloads_at_once_do_not_disturb_each_other(stand_in, tmp_path):
+    X, y = stand_in
+    with serving({"/x.npz": npz_of(X, y), "/x.csv": csv_of(X, y)}) as (base, _):
+        with ThreadPoolExecutor(6) as pool:
+            sources = [base + "/x.npz", base + "/x.csv"] * 6
+            finals = list(pool.map(partial(download, "colon"), sources))
+    check_same(load("colon"), X, y)
+    assert list((tmp_path / "cache").iterdir()) == list(set(finals))
+
+
+def test_a_download_removes_what_a_killed_one_left_but_nothing_alive(stand_in, tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    left, alive, other = (cache / f".{name}" for name in ("colon-a1", "madelon-b2", "mine-c3"))
+    also = cache / ".umist-d4"
+    for folder in (left, alive, other, also):
+        folder.mkdir()
+        put(folder / "complete.npz", b"half a file")
+    long_ago = time.time() - 2 * datasets.HOUR
+    for folder in (left, other, also):
+        os.utime(folder, (long_ago, long_ago))
+    with serving({"/x.npz": npz_of(*stand_in)}) as (base, _):
+        final = download("colon", base + "/x.npz")
+    assert set(cache.iterdir()) == {final, alive, other}
+    assert (alive / "complete.npz").exists()
+
+
+def damage_bytes(content, rng):
+    """Change some bytes of a file as disks, lines and programs do."""
+    content = bytearray(content)
+    kind = rng.choice(["flip", "flips", "truncate", "extend", "swap", "erase", "drop", "repeat"])
+    place, other = sorted(rng.integers(len(content), size=2))
+    if kind == "flip":
+        content[place] ^= 1 << rng.integers(8)
+    elif kind == "flips":
+        for place in rng.integers(len(content), size=20):
+            content[place] = rng.integers(256)
+    elif kind == "truncate":
+        del content[place:]
+    elif kind == "extend":
+        content += rng.bytes(rng.integers(1, 999))
+    elif kind == "swap":
+        content[place], content[other] = content[other], content[place]
+    elif kind == "erase":
+        content[place : place + 16] = bytes(len(content[place : place + 16]))
+    elif kind == "drop":
+        del content[place : place + rng.integers(1, 50)]
+    else:
+        content[place:place] = content[place:other]
+    return bytes(content)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".arff", "supplied"])
+def test_damaged_files_are_refused_in_words_or_have_the_right_content(
+    stand_in, tmp_path, monkeypatch, suffix
+):
+    X, y = stand_in
+    monkeypatch.setattr(datasets, "SUPPLIED", {"ar": (40, 3, 2)})
+    packed = io.BytesIO()
+    np.savez_compressed(packed, X=X, y=y)
+    whole = {
+        ".npz": npz_of(X, y),
+        ".csv": csv_of(X, y, header="a,b,c,label\r\n"),
+        ".arff": csv_of(X, y, header=ARFF_HEAD, end="\n"),
+        "supplied": packed.getvalue(),
+    }[suffix]
+    rng = np.random.default_rng(7)
+    refused = 0
+    for _ in range(DAMAGES):
+        content = damage_bytes(whole, rng)
+        try:
+            if suffix in (".csv", ".arff"):
+                source = fetching._Source("there", suffix)
+                with fetching.reading("there", suffix, "so ask"):
+                    data, labels = fetching._read_text(io.BytesIO(content), X.shape, source)
+                target, _ = datasets._verify("colon", data, labels, "there", "so ask")
+            else:
+                name = "ar" if suffix == "supplied" else "colon"
+                put(tmp_path / "data" / f"{name}.npz", content)
+                data, target = load(name, return_X_y=True)
+        except ValueError as error:
+            assert "damaged or is not what it should be" in str(error)
+            assert len(str(error)) < 900
+            refused += 1
+        else:
+            found = np.column_stack([data, target]).tolist()
+            assert sorted(found) == sorted(np.column_stack([X, y == "yes"]).tolist())
+    assert 0.5 * DAMAGES < refused < DAMAGES
+
+
 def test_unwritable_cache_names_the_variable(stand_in, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("FSNOTES_CACHE", str(tmp_path / "file"))
@@ -650,7 +750,7 @@ def test_sets_of_the_user_are_verified_by_their_shape(name, monkeypatch, tmp_pat
     hole = np.where(np.arange(n_features) == 3, np.nan, X)
     fewer = np.where(y == "class 0", "class 1", y)
     for content, said in [
-        (npz_of(X[:, :-1], y), rf"{name} has X .*found \({n_samples}, {n_features - 1}\)"),
+        (npz_of(X[:, :-1], y), rf"should have X .*found \({n_samples}, {n_features - 1}\)"),
         (npz_of(X, y[:-1]), rf"found .*\({n_samples - 1},\)"),
         (npz_of(X, fewer), f"found {n_classes - 1}"),
         (npz_of(hole, y), "missing or infinite"),
