@@ -251,7 +251,8 @@ def download(name, source=None, *, timeout=600.0):
     Raises
     ------
     ValueError
-        If the source is not of these forms, or if it does not hold the registered data.
+        If the source or the timeout is not of these forms, or if the source does not hold the
+        registered data. A timeout that is no number is a TypeError.
     ConnectionError
         If the source cannot be reached, the transfer breaks off or takes too long, or more is sent
         than the registered table can need (32 bytes a number, and a megabyte).

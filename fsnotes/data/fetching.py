@@ -17,6 +17,7 @@ import numbers
 import os
 import queue
 import re
+import socket
 import tempfile
 import threading
 import time
@@ -93,16 +94,14 @@ def fetch_arrays(name, source, shape, folder, timeout, hint):
     """
     web = _Web(name, timeout, hint)
     found = _find_source(web, source)
-    with tempfile.TemporaryFile(dir=folder, prefix=f".{name}-") as file:
+    with tempfile.TemporaryFile(dir=folder) as file:
         most = CELL_BYTES * shape[0] * (shape[1] + 1) + MARGIN_BYTES
         web.copy(found.address, file, most, found.md5)
         file.seek(0)
         remedy = f"nothing was saved; name another source, or {hint}"
         with reading(found.address, found.suffix, remedy):
-            if found.suffix == ".npz":
-                X, y = _read_npz(file, shape)
-            else:
-                X, y = _read_text(file, shape, found)
+            is_npz = found.suffix == ".npz"
+            X, y = _read_npz(file, shape) if is_npz else _read_text(file, shape, found)
     return X, y, found.address
 
 
@@ -213,6 +212,8 @@ class _Web(urllib.request.AbstractHTTPHandler):
             ) from error
         finally:
             if self.response is not None:
+                with contextlib.suppress(OSError):
+                    self.sock.shutdown(socket.SHUT_RDWR)  # a thread that still reads gives up
                 self.response.close()
 
     def ask(self, address):
@@ -231,12 +232,9 @@ class _Web(urllib.request.AbstractHTTPHandler):
             found = outcome.get(timeout=max(0, self.deadline - time.monotonic()))
         except queue.Empty:
             raise self.too_late() from None
-        if not isinstance(found, BaseException):
-            return found
-        try:
+        if isinstance(found, BaseException):
             raise found
-        finally:
-            del found  # which would hold this frame, and the frame it
+        return found
 
     def http_open(self, request):
         return self.do_open(partial(self.connect, http.client.HTTPConnection), request)
@@ -252,6 +250,7 @@ class _Web(urllib.request.AbstractHTTPHandler):
     def respond(self, sock, **settings):
         response = http.client.HTTPResponse(sock, **settings)
         response.fp = io.BufferedReader(_Limited(self, sock, response.fp.detach()))
+        self.sock = sock
         self.response = response
         return response
 
@@ -263,6 +262,8 @@ class _Web(urllib.request.AbstractHTTPHandler):
         return min(left, SILENCE)
 
     def too_late(self):
+        if time.monotonic() < self.deadline:
+            return TimeoutError(f"timed out: no byte came for {SILENCE:g} seconds")
         return TimeoutError(f"timed out: not complete after timeout={self.timeout:g} seconds")
 
     def too_much(self, found):
@@ -282,7 +283,10 @@ class _Limited(io.RawIOBase):
 
     def readinto(self, buffer):
         self._sock.settimeout(self._web.seconds_left())
-        count = self._raw.readinto(buffer)
+        try:
+            count = self._raw.readinto(buffer)
+        except TimeoutError:
+            raise self._web.too_late() from None
         self._web.bytes_left -= count
         if self._web.bytes_left < 0:
             raise self._web.too_much("more bytes come")
@@ -363,19 +367,16 @@ class _Member:
 
 
 def _read_text(file, shape, source):
-    longest = CELL_BYTES * (shape[1] + 1) + BLOCK_BYTES
+    lines = _read_lines(file, CELL_BYTES * (shape[1] + 1) + BLOCK_BYTES)
+    return parse_csv(lines, shape) if source.suffix == ".csv" else _parse_arff(lines, shape, source)
+
+
+def _read_lines(file, longest):
     with io.TextIOWrapper(file, "utf-8-sig") as text:
-        lines = _bounded(iter(partial(text.readline, longest), ""), longest)
-        if source.suffix == ".csv":
-            return parse_csv(lines, shape)
-        return _parse_arff(lines, shape, source)
-
-
-def _bounded(lines, longest):
-    for line in lines:
-        if len(line) == longest:
-            raise ValueError(f"a line has more than {longest} characters")
-        yield line
+        while line := text.readline(longest):
+            if len(line) == longest:
+                raise ValueError(f"a line has more than {longest} characters")
+            yield line
 
 
 def parse_csv(lines, shape):
@@ -434,9 +435,4 @@ def _split(line):
 
 
 def _as_number(cell):
-    try:
-        return float(cell)
-    except ValueError:
-        if cell.strip() in ("", "?"):
-            return math.nan
-        raise
+    return float(cell) if cell.strip(" ?") else math.nan
