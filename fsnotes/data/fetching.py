@@ -401,11 +401,12 @@ def _parse_arff(lines, shape, source):
             names.append(found[1].strip("'\""))
         if len(names) > shape[1] + 1 + len(source.dropped):
             raise ValueError(f"{wanted}, found more attributes")
-    kept = [column for column, name in enumerate(names) if name not in source.dropped]
+    dropped = set(source.dropped) - {source.target}
+    kept = [column for column, name in enumerate(names) if name not in dropped]
+    if len(kept) != shape[1] + 1:
+        raise ValueError(f"{wanted}, found {len(kept)} attributes")
     label = kept[-1] if source.target is None else names.index(source.target)
     features = [column for column in kept if column != label]
-    if len(features) != shape[1]:
-        raise ValueError(f"{wanted}, found {len(features)} features")
     return _fill(map(_split, lines), shape, len(names), features, label)
 
 
