@@ -322,19 +322,18 @@ def run(
         written = {"/".join(name): name for name in names}
         chosen = [name for text, name in written.items() if fnmatchcase(text, only)]
         names = chosen or check_known("cell", only, written)
-    kept = [name for name in names if results.has(*name) and not again]
     absent = [name for name in names if not chapter.datasets[name[0]].is_present]
-    missing = [name for name in names if name not in kept and name not in absent]
-    results.file.check_writable()
-    if missing:
+    with results.alone():
+        kept = [name for name in names if results.has(*name) and not again]
+        missing = [name for name in names if name not in kept and name not in absent]
         works = {name: _work(results, *name) for name in missing}
-        failures = _compute_all(works, results, jobs, dask, progress)
+        failures = _compute_all(works, results, jobs, dask, progress) if works else {}
         results.settle()
-        if failures:
-            raise ExperimentError(
-                f"{len(failures)} of {len(works)} cells failed, the others are stored in "
-                f"{results.file.path}:\n" + "\n".join(failures.values())
-            )
+    if failures:
+        raise ExperimentError(
+            f"{len(failures)} of {len(works)} cells failed, the others are stored in "
+            f"{results.file.path}:\n" + "\n".join(failures.values())
+        )
     return Run(missing, kept, results.file.path, absent)
 
 

@@ -1,21 +1,36 @@
 """Results: what a cell holds, how its line is written, and the file in which lines stand."""
 
 import contextlib
+import functools
 import itertools
 import json
+import math
 import os
+import platform
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from fsnotes.errors import warn
 from fsnotes.metrics import Estimate, score_interval, stability
 from fsnotes.replication.declare import MEASURES, ExperimentError, check_known, find, fingerprint
 
 PACKAGED_RESULTS = Path(__file__).parent / "results"
 QUICK_REPEATS = 1
-# fields that may differ from run to run although the result is the same
+# the fields of a line, and those that may differ from run to run although the result is the same
+FIELDS = set(
+    "dataset method key protocol versions classes errors n_features supports settings facts "
+    "warnings seconds".split()
+)
 VARYING = ("seconds", "warnings", "versions")
+# No count is above it, and no array of a cell has more entries. A line that says more is damaged.
+LARGEST = 10**8
+MOST_NAMED = 10  # lines that a warning names
+
+
+class ResultsWarning(UserWarning):
+    """Lines of a file of results that are damaged, and left out."""
 
 
 class MissingResult(ExperimentError):
@@ -180,9 +195,9 @@ def encode(cell):
     parts = {}
 
     def share(value):
-        number = fingerprint(value)[:8]
-        parts[number] = value
-        return number
+        name = checksum(value)
+        parts[name] = value
+        return name
 
     supports = None if cell.masks is None else deduplicate([pack(mask) for mask in cell.masks])
     line = {
@@ -208,37 +223,98 @@ def decode(line, parts, test_fraction=0.0):
 
     Raises
     ------
-    KeyError, TypeError or ValueError
-        If something is missing, or does not fit the rest.
+    ValueError
+        If something is missing, or does not fit the rest; nothing large is allocated before.
     """
-    sizes = np.array(parts[line["classes"]])
-    n_folds, n_classes = sizes.shape
+
+    def part(name):
+        if type(name) is not str or name not in parts:
+            raise ValueError("a part that it needs is not there")
+        return parts[name]
+
+    _require("fields", line.keys() == FIELDS)
+    names = [line["dataset"], line["method"], line["key"]]
+    _require("names", _is_list(names, _is_text))
+    protocol = part(line["protocol"])
+    _require("protocol", _is_table(protocol))
+    versions = part(line["versions"])
+    _require("versions", _is_table(versions, _is_text))
+
+    sizes = part(line["classes"])
+    _require("classes", _is_list(sizes, _is_list) and sizes)
+    n_folds = len(sizes)
+    n_classes = len(sizes[0])
+    _require("classes", all(_is_list(fold, _is_count, n_classes) for fold in sizes))
+    _require("classes", n_classes > 1 and all(map(any, sizes)))
+    _require("number of classes", n_folds * n_classes**2 <= LARGEST)
+    errors = line["errors"]
+    _require("errors", _is_list(errors, _is_list, n_folds))
+    _require("errors", all(_is_list(fold, _is_whole) for fold in errors))
+    n_places = n_classes * (n_classes - 1)
+    lengths = [sum(max(1, -count) for count in fold) for fold in errors]
+    _require("errors", lengths == [n_places] * n_folds)
     confusion = np.zeros((n_folds, n_classes, n_classes), dtype=int)
-    confusion[:, _apart(n_classes)] = [stretch(errors) for errors in line["errors"]]
-    confusion[:, range(n_classes), range(n_classes)] = sizes - confusion.sum(axis=2)
+    confusion[:, _apart(n_classes)] = [stretch(fold) for fold in errors]
+    confusion[:, range(n_classes), range(n_classes)] = np.array(sizes) - confusion.sum(axis=2)
+    _require("errors", confusion.min() >= 0)
+
+    n_features = line["n_features"]
+    _require("n_features", _is_count(n_features) and 0 < n_folds * n_features <= LARGEST)
     masks = settings = None
     if line["supports"] is not None:
-        packed = restore(parts[line["supports"]])
-        masks = np.array([unpack(text, line["n_features"]) for text in packed])
+        packed = restore(part(line["supports"]), n_folds)
+        masks = np.array([unpack(support, n_features) for support in packed])
     if line["settings"] is not None:
-        settings = restore(line["settings"])
-    facts = {name: parts[number] for name, number in line["facts"].items()}
-    columns = [column for column in (masks, settings, *facts.values()) if column is not None]
-    if confusion.min() < 0 or any(len(column) != n_folds for column in columns):
-        raise ValueError("the folds do not fit each other")
+        settings = restore(line["settings"], n_folds)
+        _require("settings", _is_list(settings, _is_table))
+    _require("facts", _is_table(line["facts"]))
+    facts = {name: part(values) for name, values in line["facts"].items()}
+    _require("facts", all(_is_list(values, _is_number, n_folds) for values in facts.values()))
+    _require("warnings", _is_table(line["warnings"], _is_count))
+    _require("seconds", _is_number(line["seconds"]) and 0 <= line["seconds"] < math.inf)
     return Cell(
-        *(line[name] for name in ("dataset", "method", "key")),
+        *names,
         confusion,
-        line["n_features"],
+        n_features,
         masks,
         settings,
         facts,
         line["warnings"],
         line["seconds"],
-        parts[line["protocol"]],
-        parts[line["versions"]],
+        protocol,
+        versions,
         test_fraction,
     )
+
+
+def _require(what, fits):
+    if not fits:
+        raise ValueError(f"the format does not allow its {what}")
+
+
+def _is_whole(value):
+    return type(value) is int and abs(value) <= LARGEST
+
+
+def _is_count(value):
+    return _is_whole(value) and value >= 0
+
+
+def _is_number(value):
+    return type(value) is float or (type(value) is int and abs(value) < 2**63)
+
+
+def _is_text(value):
+    return type(value) is str
+
+
+def _is_list(value, is_item=None, length=None):
+    fits = type(value) is list and length in (None, len(value))
+    return fits and (is_item is None or all(map(is_item, value)))
+
+
+def _is_table(value, is_item=None):
+    return type(value) is dict and (is_item is None or all(map(is_item, value.values())))
 
 
 def _apart(n_classes):
@@ -272,10 +348,15 @@ def pack(mask):
 
 def unpack(packed, n_features):
     """The mask that `pack` wrote."""
-    if isinstance(packed, str):
-        return np.unpackbits(np.frombuffer(bytes.fromhex(packed), np.uint8), count=n_features) == 1
-    mask = np.zeros(n_features, dtype=bool)
-    mask[packed] = True
+    if type(packed) is str:
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(packed), np.uint8)) == 1
+        mask = bits[:n_features]
+        _require("supports", len(bits) == 8 * math.ceil(n_features / 8))
+        _require("supports", not bits[n_features:].any())
+    else:
+        mask = np.zeros(n_features, dtype=bool)
+        _require("supports", _is_list(packed, _is_count) and max(packed, default=0) < n_features)
+        mask[packed] = True
     return mask
 
 
@@ -286,9 +367,12 @@ def deduplicate(values):
     return [[json.loads(text) for text in different], [different.index(text) for text in texts]]
 
 
-def restore(pair):
-    """The values that `deduplicate` wrote."""
+def restore(pair, length):
+    """The values that `deduplicate` wrote, one for each fold."""
+    _require("values of folds", _is_list(pair, _is_list, 2))
     different, places = pair
+    _require("values of folds", _is_list(places, _is_count, length))
+    _require("values of folds", max(places, default=-1) < len(different))
     return [different[place] for place in places]
 
 
@@ -297,11 +381,47 @@ def compact(value):
     return json.dumps(value, separators=(",", ":"))
 
 
+def checksum(value):
+    """Twelve hexadecimal digits that tell a value of JSON from others."""
+    return fingerprint(value)[:12]
+
+
+def seal(line):
+    """The line of a cell with the checksum of all that it says."""
+    return line | {"sum": checksum(line)}
+
+
+def unseal(text):
+    """What a line of a file says: the name of a part, which is its checksum, or None, and content.
+
+    Raises
+    ------
+    ValueError
+        If no checksum fits.
+    """
+    try:
+        content = json.loads(text)
+        name = content.pop("part", None)
+        if name is None:
+            expected = content.pop("sum")
+        else:
+            expected = name
+            content = content["value"]
+        is_whole = checksum(content) == expected
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise ValueError("no checksum fits: it is damaged, or of an older format")
+    return name, content
+
+
 # ---------------------------------------------------------------- a file of lines
 
 
 class File:
     """A file of results: a line for each cell, and before it lines of the parts that are new.
+
+    Anybody may read it at any time; one process at a time writes it.
 
     Parameters
     ----------
@@ -311,65 +431,188 @@ class File:
     def __init__(self, path):
         self.path = path
         self._parts = {}
+        self._is_ours = False
 
     def read(self, test_fraction=0.0):
-        """The cells whose lines are complete, in order; others are no cells."""
-        self._parts = {}
-        cells = []
-        for text in self.path.read_bytes().split(b"\n") if self.path.is_file() else []:
-            with contextlib.suppress(KeyError, TypeError, ValueError):
-                line = json.loads(text)
-                if "part" in line:
-                    self._parts[line["part"]] = line["value"]
-                else:
-                    cells.append(decode(line, self._parts, test_fraction))
+        """The cells, in order; a warning names the lines that are damaged, which are left out."""
+        cells, damaged = self._read(test_fraction)
+        if damaged:
+            named = [f"line {number} ({reason})" for number, reason in damaged[:MOST_NAMED]]
+            if len(damaged) > MOST_NAMED:
+                named.append(f"{len(damaged) - MOST_NAMED} more")
+            warn(
+                f"{self.path}: left out {', '.join(named)}; run the chapter again to compute the "
+                "cells that are missing now",
+                ResultsWarning,
+            )
         return cells
 
+    def _read(self, test_fraction=0.0):
+        """The cells, and pairs of the number of a line and what is wrong with it."""
+        self._parts = {}
+        cells = []
+        damaged = []
+        lines = self.path.read_bytes().split(b"\n") if self.path.is_file() else []
+        for number, text in enumerate(lines, start=1):
+            if not text.strip():
+                continue
+            try:
+                name, content = unseal(text)
+                if name is None:
+                    cells.append(decode(content, self._parts, test_fraction))
+                else:
+                    self._parts[name] = content
+            except ValueError as error:
+                damaged.append((number, error))
+        return cells, damaged
+
+    @contextlib.contextmanager
+    def alone(self, wait=False):
+        """Keep other writers away, and put right what one that was killed left behind.
+
+        Raises
+        ------
+        ExperimentError
+            If the file cannot be written, or, unless this shall wait, if another process has it.
+        """
+        if self._is_ours:
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(lock(self.path, wait))
+                self._replacement().unlink(missing_ok=True)
+                with open(self.path, "ab+") as file:
+                    if file.tell():
+                        file.seek(-1, os.SEEK_END)
+                        # end a line that was torn
+                        file.write(b"" if file.read() == b"\n" else b"\n")
+            except OSError as error:
+                raise ExperimentError(
+                    f"{self.path} cannot be written ({error.strerror}); pass --results FOLDER"
+                ) from error
+            self._parts = {}  # others may have changed the file since it was read
+            self._is_ours = True
+            try:
+                yield
+            finally:
+                self._is_ours = False
+
     def append(self, cell):
-        """Write a cell and its new parts at the end by a single call, and see it on the disk."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = self._written(cell)
-        with open(self.path, "ab", buffering=0) as file:
-            written = file.write(text)
-            if written != len(text):
-                raise OSError(
-                    f"{self.path}: {written} of {len(text)} bytes were written; is the disk full?"
-                )
-            os.fsync(file.fileno())
+        """Write a cell and its new parts at the end by a single call, and see it on the disk.
+
+        Raises
+        ------
+        ExperimentError
+            If the cell could not be read again.
+        """
+        try:
+            decode(*encode(cell))
+        except (TypeError, ValueError) as error:
+            name = "/".join(cell.name)
+            raise ExperimentError(f"the result of {name} cannot be stored: {error}") from error
+        with self.alone(wait=True):
+            text, parts = self._written(cell)
+            with open(self.path, "ab", buffering=0) as file:
+                written = file.write(text)
+                if written != len(text):
+                    raise OSError(
+                        f"{self.path}: {written} of {len(text)} bytes were written; is the disk "
+                        "full?"
+                    )
+                os.fsync(file.fileno())
+            self._parts |= parts
 
     def settle(self, names):
         """Leave one line of each cell, its last, in the order of `names`; others follow."""
-        cells = {cell.name: cell for cell in self.read()}
-        order = [*(name for name in names if name in cells), *cells]
-        self._parts = {}
-        text = b"".join(self._written(cells[name]) for name in dict.fromkeys(order))
-        if text == self.path.read_bytes():
-            return
-        beside = self.path.with_suffix(".new")
-        with open(beside, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, self.path)
+        with self.alone(wait=True):
+            cells, _ = self._read()
+            cells = {cell.name: cell for cell in cells}
+            order = [*(name for name in names if name in cells), *cells]
+            self._parts = {}
+            lines = []
+            for name in dict.fromkeys(order):
+                text, parts = self._written(cells[name])
+                self._parts |= parts
+                lines.append(text)
+            whole = b"".join(lines)
+            if whole == self.path.read_bytes():
+                return
+            try:
+                with open(self._replacement(), "wb") as file:
+                    file.write(whole)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(self._replacement(), self.path)
+            finally:
+                self._replacement().unlink(missing_ok=True)
+
+    def _replacement(self):
+        return self.path.with_name(f".{self.path.name}.new")
 
     def _written(self, cell):
         line, parts = encode(cell)
         new = [{"part": k, "value": value} for k, value in parts.items() if k not in self._parts]
-        self._parts |= parts
-        return "".join(f"{compact(entry)}\n" for entry in [*new, line]).encode()
+        return "".join(f"{compact(entry)}\n" for entry in [*new, seal(line)]).encode(), parts
 
-    def check_writable(self):
-        """Raise before anything is computed that could not be stored; end a line that was torn."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with open(self.path, "ab+") as file:
-                if file.tell():
-                    file.seek(-1, os.SEEK_END)
-                    file.write(b"" if file.read() == b"\n" else b"\n")
-        except OSError as error:
-            raise ExperimentError(
-                f"{self.path} cannot be written ({error.strerror}); pass --results FOLDER"
-            ) from error
+
+@contextlib.contextmanager
+def lock(path, wait):
+    """Have a file to write alone, until the end of the block, or that of the process.
+
+    A file beside it is locked, which says who has it. It is deleted at the end, but for Windows,
+    which deletes no open file.
+
+    Raises
+    ------
+    ExperimentError
+        Unless this shall wait, if another process has it.
+    """
+    beside = path.with_name(f".{path.name}.lock")
+    while True:
+        with open(beside, "a+", encoding="utf-8", errors="replace") as file:
+            if not _lock(file, wait):
+                file.seek(0)
+                raise ExperimentError(
+                    f"{file.read() or 'another process'} is writing {path}; wait until it has "
+                    "ended, then run the same command again, or pass --results FOLDER"
+                )
+            if _is_at(beside, file):
+                file.truncate(0)
+                file.write(f"process {os.getpid()} on {platform.node()}")
+                file.flush()
+                try:
+                    yield
+                finally:
+                    with contextlib.suppress(OSError):
+                        beside.unlink()
+                return
+
+
+def _is_at(path, file):
+    """Whether an open file was not deleted by whoever had it locked before."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _lock(file, wait):
+    """Whether an open file could be locked, which ends when it is closed."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            file.seek(2**30)  # what is locked there cannot be read, and the name of the owner is
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 # ---------------------------------------------------------------- the cells of a chapter
@@ -401,16 +644,30 @@ class Results:
         sources = [self.file]
         if folder is None and not quick and self.file.path.parent != PACKAGED_RESULTS:
             sources.insert(0, File(PACKAGED_RESULTS / name))
-        self._cells = {}
-        self._outdated = set()
+        self._sources = sources
         self._quick = quick
+        self._outdated = set()
+
+    @functools.cached_property
+    def _cells(self):
+        """Cells of the declaration as it is now, by name; those of others are outdated."""
         names = set(self.chapter.cells())
-        for source in sources:
+        found = {}
+        for source in self._sources:
             for cell in source.read(self.protocol.test_fraction):
-                if cell.name in names and cell.key == self.key(*cell.name):
-                    self._cells[cell.name] = cell
+                is_complete = len(cell.confusion) == self.protocol.n_splits
+                if is_complete and cell.name in names and cell.key == self.key(*cell.name):
+                    found[cell.name] = cell
                 else:
                     self._outdated.add(cell.name)
+        return found
+
+    @contextlib.contextmanager
+    def alone(self):
+        """Keep other writers of the file away, and know what they wrote before."""
+        with self.file.alone():
+            vars(self).pop("_cells", None)
+            yield
 
     def key(self, dataset, method):
         """Hash of the cell's declaration."""
