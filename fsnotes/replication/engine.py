@@ -3,7 +3,9 @@
 import contextlib
 import functools
 import itertools
+import multiprocessing
 import numbers
+import os
 import threading
 import time
 import warnings
@@ -29,6 +31,7 @@ from fsnotes.replication.declare import (
 from fsnotes.replication.store import STALE, Cell, Results, first_fold
 
 PATIENCE = 20  # seconds for a scheduler to answer
+MOST_JOBS = 256
 
 
 # ---------------------------------------------------------------- one fold
@@ -289,7 +292,8 @@ def run(
     target : str or Chapter
         ``"chapter"`` or ``"chapter/table"``.
     jobs : int, optional
-        Worker processes, -1 for one a core. By default as ``joblib.parallel_config`` says, else 1.
+        Worker processes, at most 256, or -1 for one a core. By default as
+        ``joblib.parallel_config`` says, else 1.
     quick : bool
         One repeat, stored apart.
     only : str, optional
@@ -310,11 +314,14 @@ def run(
     Raises
     ------
     ExperimentError
-        If a name is unknown, dask is missing, or folds failed: then cells without failures are
-        stored all the same.
+        If a name is unknown, dask is missing, another run writes the same file, or folds failed:
+        then cells without failures are stored all the same.
     """
-    if jobs is not None and jobs < 1 and jobs != -1:
-        raise ExperimentError(f"jobs={jobs}; pass 1 or more, or -1 for one a core")
+    is_count = isinstance(jobs, numbers.Integral) and (1 <= jobs <= MOST_JOBS or jobs == -1)
+    if jobs is not None and not is_count:
+        raise ExperimentError(
+            f"jobs={jobs!r}; pass a whole number from 1 to {MOST_JOBS}, or -1 for one a core"
+        )
     chapter, table = find(target)
     results = Results(chapter, folder, quick)
     names = chapter.cells() if table is None else table.cells()
@@ -456,11 +463,27 @@ def _compute_task(task):
     return task.compute()
 
 
+def _end_with_runner():
+    """Let this worker end when the process is gone that it computes for, even if it was killed."""
+    runner = multiprocessing.parent_process()
+
+    def watch():
+        try:
+            runner.join()
+        except ValueError:
+            # to wait for it is not possible in every kind of worker
+            while os.getppid() == runner.pid:
+                time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _on_joblib(tasks, jobs):
     from joblib import Parallel, delayed
 
     # a task may take minutes: none waits behind another
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", initializer=_end_with_runner)
     yield from parallel(delayed(_compute_task)(task) for task in tasks)
 
 

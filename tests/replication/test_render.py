@@ -156,8 +156,10 @@ def test_commands(named, tmp_path, capsys):
         ("show tiny/onee", "did you mean tiny/one"),
         ("run zzz", "there are: tiny, tiny/one"),
         ("run tiny --only pima/mpn", "did you mean pima/mpm"),
-        ("run tiny --jobs 0", "jobs=0; pass 1 or more"),
-        ("run tiny --jobs -2", "jobs=-2; pass 1 or more"),
+        ("run tiny --jobs 0", "jobs=0; pass a whole number from 1 to 256, or -1"),
+        ("run tiny --jobs -5", "jobs=-5; pass a whole number"),
+        ("run tiny --jobs 1000000", "jobs=1000000; pass a whole number"),
+        ("run tiny --jobs 99999999999999999999", "jobs=99999999999999999999; pass a whole"),
     ],
 )
 def test_commands_refuse_in_one_line(named, tmp_path, capsys, command, said):
