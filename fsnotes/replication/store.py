@@ -1,7 +1,6 @@
 """Results: what a cell holds, how its line is written, and the file in which lines stand."""
 
 import contextlib
-import functools
 import itertools
 import json
 import math
@@ -26,7 +25,7 @@ FIELDS = set(
 VARYING = ("seconds", "warnings", "versions")
 # No count is above it, and no array of a cell has more entries. A line that says more is damaged.
 LARGEST = 10**8
-MOST_NAMED = 10  # lines that a warning names
+MOST_NAMED = 10  # lines that a warning names for each kind of damage
 
 
 class ResultsWarning(UserWarning):
@@ -411,7 +410,7 @@ def unseal(text):
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         is_whole = False
     if not is_whole:
-        raise ValueError("no checksum fits: it is damaged, or of an older format")
+        raise ValueError("no checksum fits; if it is not damaged, it is of an older format")
     return name, content
 
 
@@ -436,22 +435,24 @@ class File:
     def read(self, test_fraction=0.0):
         """The cells, in order; a warning names the lines that are damaged, which are left out."""
         cells, damaged = self._read(test_fraction)
-        if damaged:
-            named = [f"line {number} ({reason})" for number, reason in damaged[:MOST_NAMED]]
-            if len(damaged) > MOST_NAMED:
-                named.append(f"{len(damaged) - MOST_NAMED} more")
+        named = []
+        for reason, numbers in damaged.items():
+            lines = ", ".join(map(str, numbers[:MOST_NAMED]))
+            more = f" and {len(numbers) - MOST_NAMED} more" if len(numbers) > MOST_NAMED else ""
+            named.append(f"{lines}{more} ({reason})")
+        if named:
             warn(
-                f"{self.path}: left out {', '.join(named)}; run the chapter again to compute the "
-                "cells that are missing now",
+                f"{self.path} has damaged lines, which are left out: {'; '.join(named)}. The cells "
+                "that they held are missing until the chapter is run again",
                 ResultsWarning,
             )
         return cells
 
     def _read(self, test_fraction=0.0):
-        """The cells, and pairs of the number of a line and what is wrong with it."""
+        """The cells, and the numbers of damaged lines by what is wrong with them."""
         self._parts = {}
         cells = []
-        damaged = []
+        damaged = {}
         lines = self.path.read_bytes().split(b"\n") if self.path.is_file() else []
         for number, text in enumerate(lines, start=1):
             if not text.strip():
@@ -463,7 +464,7 @@ class File:
                 else:
                     self._parts[name] = content
             except ValueError as error:
-                damaged.append((number, error))
+                damaged.setdefault(str(error), []).append(number)
         return cells, damaged
 
     @contextlib.contextmanager
@@ -579,10 +580,10 @@ def lock(path, wait):
                     "ended, then run the same command again, or pass --results FOLDER"
                 )
             if _is_at(beside, file):
-                file.truncate(0)
-                file.write(f"process {os.getpid()} on {platform.node()}")
-                file.flush()
                 try:
+                    file.truncate(0)
+                    file.write(f"process {os.getpid()} on {platform.node()}")
+                    file.flush()
                     yield
                 finally:
                     with contextlib.suppress(OSError):
@@ -646,11 +647,17 @@ class Results:
             sources.insert(0, File(PACKAGED_RESULTS / name))
         self._sources = sources
         self._quick = quick
+        self._found = None
         self._outdated = set()
 
-    @functools.cached_property
+    @property
     def _cells(self):
-        """Cells of the declaration as it is now, by name; those of others are outdated."""
+        """Cells of the declaration as it is now, by name, read when they are first needed."""
+        if self._found is None:
+            self._found = self._read()
+        return self._found
+
+    def _read(self):
         names = set(self.chapter.cells())
         found = {}
         for source in self._sources:
@@ -666,7 +673,7 @@ class Results:
     def alone(self):
         """Keep other writers of the file away, and know what they wrote before."""
         with self.file.alone():
-            vars(self).pop("_cells", None)
+            self._found = None
             yield
 
     def key(self, dataset, method):
