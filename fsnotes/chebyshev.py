@@ -339,6 +339,7 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     ridge, scale
         As in `MPM`.
     random_state : int, RandomState instance or None, default=None
+        None draws anew at each call, and leaves numpy's global generator alone.
 
     Returns
     -------
@@ -358,7 +359,7 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     (0.62, 0.27)
     """
     check_count("n_permutations", n_permutations)
-    random = check_random_state(random_state)
+    random = check_random_state(np.random.RandomState() if random_state is None else random_state)
     # This warns once of what is true of all permutations.
     machine = MPM(ridge=ridge, scale=scale).fit(X, y)
     samples = machine._check_data(X, y, None)

@@ -1,8 +1,9 @@
 """What can go wrong that a caller may want to catch, and how a warning is issued."""
 
-import os
+import contextlib
 import sys
 import warnings
+from contextvars import ContextVar
 
 __all__ = [
     "EqualMeansError",
@@ -14,7 +15,9 @@ __all__ = [
     "TrivialBoundWarning",
 ]
 
-PACKAGE = os.path.dirname(__file__) + os.sep
+# whose lines a warning never names: this package, and those that call it for somebody else
+INSIDE = {"fsnotes", "sklearn", "joblib"}
+_COLLECTED = ContextVar("collected", default=None)
 
 
 class EqualMeansError(ValueError):
@@ -73,15 +76,38 @@ class SelectionWarning(UserWarning):
     """Features that cannot be selected, or fewer selected than asked for."""
 
 
+@contextlib.contextmanager
+def collecting():
+    """Collect what the package warns of, instead of issuing it.
+
+    Yields a list to which every warning of this thread adds its category and message. Python's
+    filters, which belong to the whole process, are left alone, and so are warnings of others.
+    """
+    collected = []
+    token = _COLLECTED.set(collected)
+    try:
+        yield collected
+    finally:
+        _COLLECTED.reset(token)
+
+
 def warn(message, category):
     """Issue a warning at the line that called the package, however deep inside it this is.
 
-    That is the first frame whose source is outside of `fsnotes`. A page, a doctest and a test
-    count as outside; where scikit-learn calls `fit`, as in a pipeline, it is scikit-learn's line.
+    Where scikit-learn calls `fit`, as in a pipeline, it is the line that called scikit-learn.
+    Inside `collecting`, nothing is issued.
     """
+    if (collected := _COLLECTED.get()) is not None:
+        collected.append((category, message))
+        return
     frame = sys._getframe(1)
     level = 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame.f_back is not None and _package_of(frame) in INSIDE:
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def _package_of(frame):
+    """By its module's name: a file's name is another one in an archive or compiled elsewhere."""
+    return frame.f_globals.get("__name__", "").partition(".")[0]

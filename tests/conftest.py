@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,21 @@ def pytest_xdist_auto_num_workers():
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+@pytest.fixture(scope="module")
+def two_threads():
+    """Let linear algebra take two threads, whatever the tests were begun with.
+
+    A thread sets it that has ended, since threadpoolctl heeds no other than the one that set it.
+    """
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with ThreadPoolExecutor(1) as pool:
+        limits = pool.submit(threadpool_limits, 2, "blas").result()
+    yield
+    limits.restore_original_limits()
 
 
 # ---------------------------------------------------------------- the built site

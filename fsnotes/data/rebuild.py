@@ -21,7 +21,6 @@ import lzma
 import subprocess
 import sys
 import tempfile
-import warnings
 import zipfile
 import zlib
 from collections import Counter
@@ -251,10 +250,9 @@ def read_lazy(folder, name):
 
     def convert(stream):
         parsed = rdata.parser.parse_data(stream, extension=".rds")
-        with warnings.catch_warnings():
-            # R's class "table" comes back as a plain labelled array, which is what is wanted
-            warnings.filterwarnings("ignore", "Missing constructor for R class")
-            return rdata.conversion.convert(parsed, default_encoding="ascii")
+        # what is wanted of R's class "table" is the labelled array in it
+        classes = rdata.conversion.DEFAULT_CLASS_MAP | {"table": lambda value, attributes: value}
+        return rdata.conversion.convert(parsed, classes, default_encoding="ascii")
 
     index = convert(gzip.decompress((folder / "Rdata.rdx").read_bytes()))
     offset, length = (int(number) for number in index["variables"][name])

@@ -8,7 +8,6 @@ import numbers
 import os
 import threading
 import time
-import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
@@ -18,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import fsnotes
+from fsnotes.core.threads import one_thread
+from fsnotes.errors import collecting
 from fsnotes.replication.declare import (
     Dataset,
     ExperimentError,
@@ -81,14 +82,18 @@ class Fold:
 
 
 def compute(work, number):
-    """One fold of a cell: choose a setting by inner folds, fit, predict; or say what failed."""
+    """One fold of a cell: choose a setting by inner folds, fit, predict; or say what failed.
+
+    Warnings of the package are counted; those of others, none with the methods declared, are not.
+    """
     begun = time.perf_counter()
-    with supervised() as warned:
+    with one_thread(), collecting() as collected:
         try:
             fold = _fit_and_predict(work, number)
         except Exception as error:
             fold = Fold(failure=f"{work.name}, fold {number}: {type(error).__name__}: {error}")
     seconds = time.perf_counter() - begun
+    warned = Counter(category.__name__ for category, _ in collected)
     return replace(fold, seconds=seconds, warned=warned, versions=versions())
 
 
@@ -182,58 +187,6 @@ _rows = Kept(_read)
 _splits = Kept(lambda name, digest, protocol, rows, y: protocol.splits(y, rows))
 
 
-class _Supervision:
-    """One thread for linear algebra, and warnings counted by thread, while any fold runs here.
-
-    Both are properties of the process, so the first fold to begin sets them and the last to end
-    puts back what was there.
-    """
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.running = 0
-        self.local = threading.local()
-
-    def begin(self):
-        # what is loaded later would not be limited
-        import scipy.linalg  # noqa: F401
-        from threadpoolctl import threadpool_limits
-
-        with self.lock:
-            if not self.running:
-                self.stack = contextlib.ExitStack()
-                self.stack.enter_context(threadpool_limits(1))
-                self.stack.enter_context(warnings.catch_warnings())
-                warnings.simplefilter("always")
-                warnings.showwarning = self.count
-            self.running += 1
-
-    def end(self):
-        with self.lock:
-            self.running -= 1
-            if not self.running:
-                self.stack.close()
-
-    def count(self, message, category, *place, **more):
-        if (counts := getattr(self.local, "counts", None)) is not None:
-            counts[category.__name__] += 1
-
-
-_SUPERVISION = _Supervision()
-
-
-@contextlib.contextmanager
-def supervised():
-    """Run with one thread for linear algebra; yields a counter of the warnings by category."""
-    _SUPERVISION.begin()
-    _SUPERVISION.local.counts = counts = Counter()
-    try:
-        yield counts
-    finally:
-        _SUPERVISION.local.counts = None
-        _SUPERVISION.end()
-
-
 @functools.cache
 def versions():
     """Versions that decide bits."""
@@ -293,7 +246,8 @@ def run(
         ``"chapter"`` or ``"chapter/table"``.
     jobs : int, optional
         Worker processes, at most 256, or -1 for one a core. By default as
-        ``joblib.parallel_config`` says, else 1.
+        ``joblib.parallel_config`` says, else 1. A process computes one fold at a time, with one
+        thread for linear algebra.
     quick : bool
         One repeat, stored apart.
     only : str, optional
@@ -379,7 +333,7 @@ class Choice:
 
     def compute(self):
         """Names of the cells, the setting, and what failed."""
-        with supervised():
+        with one_thread(), collecting():
             try:
                 return self.names, _choose_setting(self.work, 0, *self.work.read()), ""
             except Exception as error:
@@ -500,7 +454,7 @@ def _on_dask(tasks, address):
     except (OSError, TimeoutError, ValueError) as error:
         raise ExperimentError(
             f"no dask scheduler answers at {address!r} ({error}); start one with `dask scheduler` "
-            "and workers with `dask worker ADDRESS`"
+            "and workers with `dask worker --nthreads 1 ADDRESS`"
         ) from error
     with client:
         futures = client.map(_compute_task, list(tasks), pure=False)

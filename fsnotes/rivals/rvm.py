@@ -1,5 +1,6 @@
 """The relevance vector machine: few kernel functions by the evidence for their precisions."""
 
+import threading
 import time
 
 import numpy as np
@@ -7,12 +8,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.mm import Result, Step
 from fsnotes.core.samples import first_of_equals
+from fsnotes.core.threads import one_thread
 from fsnotes.core.tolerances import CONSTANT
 from fsnotes.core.validation import check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
@@ -28,6 +29,7 @@ NEWTON_STEPS = 200
 PARTS = 0.5 ** np.arange(50)  # the parts of a step that are tried in turn
 ROUNDED = 1e-13  # part of the loss that may be rounding
 EXPLAINED = 1e-9  # part of a column's own size below which what others leave of it is rounding
+ONE_SEARCH = threading.RLock()  # at a time: several in threads take as long, and share a limit
 KINDS = {1: "add", 0: "re-estimate", -1: "delete"}  # actions by the columns that they add
 
 
@@ -159,14 +161,14 @@ class RVM(BasisClassifier):
         positive = np.bincount(place, samples.sample_weight * samples.positive)
         negative = np.bincount(place, samples.sample_weight * ~samples.positive)
         candidates = points[self._candidates(samples, place)]
-        values = self._kernel.columns(X, X[candidates])[points]
-        columns, sizes, means, kept = _standardize(values, positive + negative)
+        # matrices are small: more threads take longer, far longer where other programs run
+        with ONE_SEARCH, one_thread(wait=False):
+            values = self._kernel.columns(X, X[candidates])[points]
+            columns, sizes, means, kept = _standardize(values, positive + negative)
+            search = Search((columns, positive, negative), self)
+            search.run()
         candidates = candidates[kept]
         self.basis_ = np.sort(samples.row[candidates])
-        search = Search((columns, positive, negative), self)
-        # matrices are small: more threads take longer, far longer where other programs run
-        with threadpool_limits(1, "blas"):
-            search.run()
         state = search.state
         order = np.argsort(candidates[state.used])
         used = state.used[order]

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,10 +23,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info
 from tiny import TINY, copy_fixture, done_fixture, of_pima, quietly, stored  # noqa: F401
 
-from fsnotes import FTSVM, KernelL0MPM, TwinSVM, load, make_cross_planes
+from fsnotes import FTSVM, KernelL0MPM, SelectionWarning, TwinSVM, load, make_cross_planes
 from fsnotes import MPM as MPMachine
 from fsnotes.metrics import Estimate, mcc, stability
 from fsnotes.replication import engine
@@ -203,20 +204,25 @@ def test_a_cluster_changes_nothing_even_if_a_worker_is_killed(cluster, done, tmp
     assert stored(path) == stored(tmp_path / "here/slow.jsonl")
 
 
-def test_linear_algebra_has_one_thread_and_gets_its_threads_back():
-    counts = []
+@pytest.mark.usefixtures("two_threads")
+def test_runs_at_once_change_nothing_and_leave_nothing_behind(done, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SelectionWarning)
+        with ThreadPoolExecutor(2) as pool, parallel_config("threading", n_jobs=2):
+            before = list(warnings.filters), warnings.showwarning, threadpool_info()
+            runs = [pool.submit(quietly, TINY, folder=tmp_path / str(i)) for i in range(2)]
+            assert all(len(run.result().computed) == 10 for run in runs)
+            assert (list(warnings.filters), warnings.showwarning, threadpool_info()) == before
+    for i in range(2):
+        assert stored(tmp_path / str(i) / "tiny.jsonl") == stored(done / "tiny.jsonl")
 
-    def count():
-        counts.append({pool["num_threads"] for pool in threadpool_info()})
 
-    with threadpool_limits(2):
-        count()
-        with engine.supervised():
-            with engine.supervised():
-                count()
-            count()
-        count()
-    assert counts == [{2}, {1}, {1}, {2}]
+@pytest.mark.usefixtures("two_threads")
+def test_a_fold_has_one_thread_for_linear_algebra(tmp_path):
+    method = Method(f"{__name__}.Counting", {"place": str(tmp_path / "log")})
+    with parallel_config("threading", n_jobs=2):
+        quietly(of_pima({"counting": method}), folder=tmp_path)
+    assert set((tmp_path / "log").read_text().split()) == {"1"}
 
 
 def test_warnings_are_counted_not_shown(cell, capfd):
@@ -382,6 +388,20 @@ class Noted(SVC):
     def fit(self, X, y):
         with open(self.place, "a") as file:
             file.write(f"{os.getpid()} {self.kernel} {len(y)} {X[:, 1].std():.6f}\n")
+        return super().fit(X, y)
+
+
+class Counting(MPMachine):
+    """A machine that writes down how many threads linear algebra takes."""
+
+    def __init__(self, *, place=""):
+        super().__init__()
+        self.place = place
+
+    def fit(self, X, y):
+        counts = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        with open(self.place, "a") as file:
+            file.write("".join(f"{count}\n" for count in counts))
         return super().fit(X, y)
 
 

@@ -4,11 +4,11 @@ Every selector ranks the features, and a linear machine of libsvm has the first 
 are made once a split, and serve every number of features.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
+from fsnotes.errors import collecting
 from fsnotes.replication.declare import (
     Chapter,
     Claims,
@@ -292,8 +292,7 @@ def keeps_margins(read=None):
     X = rng.normal(size=(60, 6))
     y = (X[:, 0] + 0.3 * X[:, 1] > 0).astype(int) + (X[:, 0] + 0.3 * X[:, 1] > 0)
     machine = DSO(method="alternating", p=1, refit=False, scale=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has not kept the margins is the answer
+    with collecting():  # that it has not kept the margins is the answer
         machine.fit(X, y)
     margins = np.where(y == machine.classes_[1], 1, -1) * machine.decision_function(X)
     return bool(margins.min() >= 1 - 1e-6)

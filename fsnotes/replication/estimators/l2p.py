@@ -1,9 +1,8 @@
 """Estimators of Peng and Fan (2016): the first features of a ranking, then a linear machine."""
 
-import warnings
-
 import numpy as np
 
+from fsnotes.errors import collecting
 from fsnotes.replication.estimators.selected import SelectedMachine, kept, mask_of
 
 # At most so many rows rank the features: with all 4678 of the training part of ISOLET, L1-SVM takes
@@ -69,9 +68,8 @@ def order_by(Z, y, ranking, options):
     """Order of the features that a ranking leaves alive, for `RankedLinearSVM`."""
     if len(Z) > RANKING_ROWS:
         Z, y = draw_rows(Z, y, RANKING_ROWS)
-    with warnings.catch_warnings():
-        # a step without a rise may be the last that is allowed while settings are chosen
-        warnings.simplefilter("ignore")
+    # a step without a rise may be the last that is allowed while settings are chosen
+    with collecting():
         return RANKINGS[ranking](Z, y, **dict(options))
 
 
