@@ -10,8 +10,17 @@ from fsnotes.core.bounded import BoundedClassifier, NormPath, balance, nonneglig
 from fsnotes.core.bounds import delta, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import MomentClassifier, feasible_bound, largest_bound
-from fsnotes.core.validation import check_bool, check_count, check_real
-from fsnotes.errors import EqualMeansError
+from fsnotes.core.validation import (
+    LARGEST_SEED,
+    MOST_STEPS,
+    check_bool,
+    check_count,
+    check_real,
+    check_reals,
+    shown,
+    with_plain_numbers,
+)
+from fsnotes.errors import EqualMeansError, SubproblemError
 from fsnotes.solvers.cone import ConeProblem
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
@@ -183,7 +192,7 @@ class L1MPM(BoundedClassifier):
         [8, 17, 39]
         """
         self._check_parameters()
-        estimator = clone(self)
+        estimator = with_plain_numbers(clone(self))
         samples = estimator._check_data(X, y, sample_weight)
         moments = estimator._class_moments(samples)
         problem = estimator._moment_problem(moments, samples)
@@ -208,18 +217,17 @@ class L1MPM(BoundedClassifier):
         BoundPath
         """
         self._check_parameters()
-        return self._path(self._moment_problem(moments), retains)
+        machine = with_plain_numbers(self)
+        return machine._path(machine._moment_problem(moments), retains)
 
     def _path(self, problem, retains):
         path = NormPath(problem.pair, problem.costs, self.normalization)
         largest = largest_bound(path.largest.kappa)
         if retains is None:
             retains = np.linspace(0.02, 1, 50)[: 49 if largest == 1 else 50]
-        retains = np.asarray(retains, dtype=float)
+        retains = check_reals("retains", retains, 0, open_at=0, most=1)
         if retains.ndim != 1 or len(retains) == 0:
             raise ValueError(f"retains has shape {retains.shape}; pass a list of numbers")
-        for retain in retains.tolist():
-            check_real("retains", retain, 0, open_at=0, most=1)
         deltas = np.array([feasible_bound(largest, retain) for retain in retains])
         objectives = np.zeros(len(deltas))
         splits = np.zeros(len(deltas))
@@ -314,7 +322,10 @@ class SMPM(MomentClassifier):
     def _solve(self, problem):
         pair = problem.pair
         self.largest_delta_ = largest_bound(minimax(pair).kappa)
-        solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * problem.costs)
+        try:
+            solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * problem.costs)
+        except SubproblemError as error:
+            raise SubproblemError(f"at lam={self.lam:g} {error}: lam") from error
         chosen = nonnegligible(solution.weights)
         weights = np.zeros(len(pair.mean_diff))
         if self.refit:
@@ -358,8 +369,16 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     >>> round(MPM().fit(X, y).largest_delta_, 2), round(float(levels.mean()), 2)
     (0.62, 0.27)
     """
-    check_count("n_permutations", n_permutations)
-    random = check_random_state(np.random.RandomState() if random_state is None else random_state)
+    n_permutations = check_count("n_permutations", n_permutations, most=MOST_STEPS)
+    try:
+        random = check_random_state(
+            np.random.RandomState() if random_state is None else random_state
+        )
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state={shown(random_state)}; pass None, a whole number from 0 to "
+            f"{LARGEST_SEED}, or a numpy.random.RandomState"
+        ) from None
     # This warns once of what is true of all permutations.
     machine = MPM(ridge=ridge, scale=scale).fit(X, y)
     samples = machine._check_data(X, y, None)
@@ -374,5 +393,5 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
             return 0.0
         return float(delta(minimax(problem.pair).kappa))
 
-    orders = (random.permutation(samples.class_index) for _ in range(int(n_permutations)))
+    orders = (random.permutation(samples.class_index) for _ in range(n_permutations))
     return np.array([largest(class_index) for class_index in orders])

@@ -17,13 +17,20 @@ from fsnotes.core.moment_classifier import keep_the_less
 from fsnotes.core.promises import certain_accuracies, score_rounding
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.surrogates import Exponential, check_surrogate
-from fsnotes.core.validation import check_count, check_one_of, check_real
-from fsnotes.errors import SubproblemError, warn
+from fsnotes.core.validation import (
+    MOST_STEPS,
+    check_count,
+    check_one_of,
+    check_real,
+    shown,
+)
+from fsnotes.errors import EqualMeansError, SubproblemError, warn
 from fsnotes.solvers.cone import Solution
 
 __all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
 
 DEFAULT_ALPHA = 5.0
+LARGEST_ALPHA = 1e12  # The slope of a larger one leaves a cone program no digits.
 # A weight costs at least this part of the steepest slope, since one that cost nothing could grow
 # without end; where the slope at 0 is infinite, a cost is at most the inverse of it times another.
 LEAST_COST = 1e-6
@@ -200,12 +207,12 @@ class L0MPM(BoundedClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_real("alpha", self.alpha, 0, open_at=0)
+        check_real("alpha", self.alpha, 0, open_at=0, most=LARGEST_ALPHA)
         check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, most=MOST_STEPS)
         check_one_of("majorizer", self.majorizer, ("dc", "reweighted"))
         surrogate = surrogate_of(self)
-        given = f"surrogate={surrogate!r}"
+        given = f"surrogate={shown(surrogate)}"
         if self.surrogate is not None and self.alpha != DEFAULT_ALPHA:
             raise ValueError(
                 f"alpha={self.alpha:g} belongs to Exponential, and {given} is given too; pass one "
@@ -339,7 +346,13 @@ class KernelMPM(KernelClassifier):
             self.ridge_ = 1e-3 * float((probabilities @ columns.variances()).mean())
         else:
             self.ridge_ = float(self.ridge)
-        machine = self._linear_estimator(self.ridge_).fit_moments(columns)
+        try:
+            machine = self._linear_estimator(self.ridge_).fit_moments(columns)
+        except EqualMeansError:
+            raise EqualMeansError(
+                f"the values of {self._kernel} have the same means in both classes up to rounding, "
+                "as where they are all equal; pass another kernel or gamma"
+            ) from None
         chosen = np.flatnonzero(machine.coef_[0])
         self.support_ = samples.row[points[chosen]]
         self.support_vectors_ = samples.X[points[chosen]]

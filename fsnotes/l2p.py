@@ -14,7 +14,7 @@ from fsnotes.core.joint import REFIT_C, JointClassifier
 from fsnotes.core.mm import stages, warn_of_max_iter
 from fsnotes.core.surrogates import Power
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
-from fsnotes.core.validation import check_bool, check_one_of, check_real
+from fsnotes.core.validation import check_bool, check_one_of, check_real, shown
 from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.squared_hinge import SquaredHinge, Unbounded
 
@@ -26,6 +26,9 @@ ROUGH = 3e-2  # change of W at which a stage on the way ends, relative to its la
 MISSING = 1e-4  # part of a margin that rounding may take away
 DEPENDENT = 1e-10  # part of a column outside of the span of others, if it depends on them
 ROUNDS = 30  # exchanges for each row, before non-negative least squares are given up
+SHORTEST = (
+    1e-130  # length of the first W's longest row to which the smoothing is relative, at least
+)
 LOST = 1e-9  # part of a margin or of an objective that rows dropped at the end may cost
 GAIN = 1e-12  # part of an objective by which a longer step has to lower it
 REACH = 2  # number of steps by which a longer step goes ahead at first, and at least
@@ -351,8 +354,8 @@ class DSO(JointClassifier):
         check_one_of("method", self.method, ("joint", "alternating"))
         if self.method == "alternating" and self.C is not None:
             raise ValueError(
-                f'method="alternating" has hard margins; pass C=None instead of {self.C!r}, or '
-                'method="joint"'
+                f'method="alternating" has hard margins; pass C=None instead of {shown(self.C)}, '
+                'or method="joint"'
             )
         super()._check_parameters()
         check_bool("progress", self.progress)
@@ -372,7 +375,7 @@ class DSO(JointClassifier):
         step = JointStep(data)
         softness = 0.0 if self.C is None else self.p / (2 * self.C)
         first = step.solve(np.ones(data.X.shape[1]), softness)
-        longest = np.linalg.norm(first, axis=1).max()
+        longest = max(np.linalg.norm(first, axis=1).max(), SHORTEST)
         if self.method == "joint":
             start, family, options = first, JointSteps, (step, self.p, self.C)
         else:

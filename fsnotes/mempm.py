@@ -1,7 +1,5 @@
 """Unequal bounds: the frontier of accuracies, its best point, few features for a pair of bounds."""
 
-import numbers
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +11,18 @@ from fsnotes.core.bounds import MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import MomentClassifier, MomentProblem, largest_bound
 from fsnotes.core.tolerances import KAPPA_REACHED
-from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.validation import (
+    MOST_STEPS,
+    check_bool,
+    check_count,
+    check_one_of,
+    check_real,
+    check_reals,
+    is_real,
+    pair_of,
+    plain,
+    shown,
+)
 from fsnotes.errors import (
     InfeasibleBoundError,
     SelectionWarning,
@@ -38,6 +47,7 @@ RESOLUTION = 0.01
 # A margin is enough for what the classes need of it up to this part of the smaller need.
 SAME_MARGIN = 1e-9
 CRITERIA = ("bound", "ratio", "log")
+LARGEST_GRID = 100  # Ten thousand pairs of bounds take half a minute on the smallest table.
 
 
 def best_mixture(core, theta):
@@ -136,7 +146,7 @@ def frontier(moments, *, ridge=0.0, scale=True):
     >>> bool(curve.is_feasible(0.7, 0.6))
     False
     """
-    check_real("ridge", ridge, 0)
+    ridge = check_real("ridge", ridge, 0)
     check_bool("scale", scale)
     problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale)
     return ParetoFrontier(Frontier(problem.pair), problem)
@@ -167,7 +177,7 @@ class ParetoFrontier:
 
     def accuracies(self, mixture):
         """The pair (alpha, beta) at a mixture from 0 to 1, or one row for each of several."""
-        check_within("mixture", mixture, 0, 1)
+        mixture = check_reals("mixture", mixture, 0, most=1)
         return delta(self._core.kappas(mixture))
 
     @property
@@ -180,7 +190,7 @@ class ParetoFrontier:
 
         The scores of the class means are 1 apart.
         """
-        check_real("mixture", mixture, 0, most=1)
+        mixture = check_real("mixture", mixture, 0, most=1)
         found = self._core.point(mixture)
         coef = np.zeros(self._n_features)
         coef[self._used] = found.weights / self._unit
@@ -191,13 +201,13 @@ class ParetoFrontier:
 
         The `n_points` of the curved part are about evenly spaced.
         """
-        check_count("n_points", n_points)
+        n_points = check_count("n_points", n_points, most=MOST_STEPS)
         if self._core.separating is not None:
             return np.array([0.0, 1, 1]), np.array([1.0, 1, 0]), np.array([0, 0.5, 1])
         dense = np.concatenate([[0], special.expit(np.linspace(-MOST_LOGIT, MOST_LOGIT, 361)), [1]])
         places = self.accuracies(dense)
         lengths = np.append(0, np.cumsum(np.hypot(*np.diff(places, axis=0).T)))
-        mixtures = np.interp(np.linspace(0, lengths[-1], int(n_points)), lengths, dense)
+        mixtures = np.interp(np.linspace(0, lengths[-1], n_points), lengths, dense)
         places = self.accuracies(mixtures)
         if places[0, 0] > 0:  # class 2 may be as good as certain
             places = np.vstack([[[0, 1], [places[0, 0], 1]], places])
@@ -209,13 +219,13 @@ class ParetoFrontier:
 
     def kappa2_max(self, kappa1):
         """The largest kappa2 beside each `kappa1`; -inf where that is out of reach."""
-        check_within("kappa1", kappa1, 0, np.inf)
+        kappa1 = check_reals("kappa1", kappa1, 0)
         found = [self._core.kappa2_max(value) for value in np.ravel(kappa1).tolist()]
         return np.reshape(found, np.shape(kappa1))[()]
 
     def beta_max(self, alpha):
         """The largest beta beside each `alpha`; nan where that is out of reach."""
-        check_within("alpha", alpha, 0, 1)
+        alpha = check_reals("alpha", alpha, 0, most=1)
         # the largest alpha itself is in reach, whatever rounding makes of its kappa
         most = self._core.kappas(1)[0]
         in_reach = np.less_equal(alpha, delta(most) * ROUNDED_UP)
@@ -224,7 +234,7 @@ class ParetoFrontier:
 
     def is_feasible(self, alpha, beta):
         """Whether a linear machine can promise `alpha` to class 1 and `beta` to class 2."""
-        check_within("beta", beta, 0, 1)
+        beta = check_reals("beta", beta, 0, most=1)
         return self.beta_max(alpha) * ROUNDED_UP >= beta
 
 
@@ -341,7 +351,7 @@ class FSMEMPM(MomentClassifier):
         ``"bound"`` nearly all. Ties go to fewer features, then to the larger of the smaller
         bounds, then to the larger alpha.
     grid : int, default=10
-        Bounds are multiples of ``1 / grid``.
+        Bounds are multiples of ``1 / grid``; at most 100.
     equal_bounds : bool, default=False
         Only pairs with ``alpha == beta``: FS-MPM.
     search : {"grid", "bisection"}, default="grid"
@@ -429,22 +439,21 @@ class FSMEMPM(MomentClassifier):
         super()._check_parameters()
         check_real("theta", self.theta, 0, most=1)
         check_criterion(self.criterion)
-        check_count("grid", self.grid)
+        check_count("grid", self.grid, most=LARGEST_GRID)
         check_bool("equal_bounds", self.equal_bounds)
         check_bool("refit", self.refit)
         check_one_of("search", self.search, ("grid", "bisection"))
-        bounds = self.bounds
-        if bounds is None:
+        if self.bounds is None:
             return
-        is_ordered = isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str)
-        if not is_ordered or len(bounds) != 2:
-            raise ValueError(f"bounds={bounds!r}; pass a pair of numbers, in the order of classes_")
-        for bound in bounds:
-            check_real("bounds", bound, 0, most=1)
+        given = f"bounds={shown(self.bounds)}"
+        bounds = pair_of(self.bounds)
+        if bounds is None:
+            raise ValueError(f"{given}; pass a pair of numbers, in the order of classes_")
+        bounds = [check_real("bounds", bound, 0, most=1) for bound in bounds]
         if max(bounds) == 1:
-            raise ValueError(f"bounds={bounds!r}; a bound of 1 cannot be promised")
+            raise ValueError(f"{given}; a bound of 1 cannot be promised")
         if self.equal_bounds and bounds[0] != bounds[1]:
-            raise ValueError(f"bounds={bounds!r} differ; pass equal_bounds=False")
+            raise ValueError(f"{given} differ; pass equal_bounds=False")
 
     def _asked_bounds(self):
         return self.bounds_
@@ -494,18 +503,18 @@ class BoundTrace:
 
     def values(self, theta=0.5, criterion="ratio"):
         """The criterion at each pair, as in `FSMEMPM`."""
-        check_real("theta", theta, 0, most=1)
+        theta = check_real("theta", theta, 0, most=1)
         check_criterion(criterion)
         if callable(criterion):
             columns = (self.alphas.tolist(), self.betas.tolist(), self.n_selected.tolist())
             found = [criterion(*row) for row in zip(*columns, strict=True)]
             for value in found:
-                if not isinstance(value, numbers.Real) or not np.isfinite(value):
+                if not is_real(value) or not np.isfinite(plain(value)):
                     raise ValueError(
-                        f"the criterion returned {value!r}; return a finite number for any "
+                        f"the criterion returned {shown(value)}; return a finite number for any "
                         "(alpha, beta, n_selected)"
                     )
-            return np.array(found, dtype=float)
+            return np.array([plain(value) for value in found], dtype=float)
         mean = theta * self.alphas + (1 - theta) * self.betas
         if criterion == "bound":
             return mean
@@ -660,23 +669,14 @@ class _Search:
         return weights, point.margin_split[0]
 
 
-def check_within(name, values, least, most):
-    """Raise unless all values are numbers in range."""
-    found = np.asarray(values)
-    are_numbers = found.dtype.kind in "iuf"
-    if not are_numbers or not ((found >= least) & (found <= most)).all():
-        message = f"{name}={values!r}; pass numbers from {least:g} to {most:g}"
-        raise ValueError(message) if are_numbers else TypeError(message)
-
-
 def check_criterion(criterion):
     """Raise unless `criterion` is a name or a function."""
     wanted = "a function of alpha, beta and the number of features"
     if callable(criterion):
         try:
             criterion(0.5, 0.5, 1)
-        except TypeError as error:
+        except Exception as error:
             raise TypeError(f"criterion(0.5, 0.5, 1) fails: {error}; pass {wanted}") from error
     elif not isinstance(criterion, str) or criterion not in CRITERIA:
         allowed = ", ".join(f'"{name}"' for name in CRITERIA)
-        raise ValueError(f"criterion={criterion!r}; pass {allowed} or {wanted}")
+        raise ValueError(f"criterion={shown(criterion)}; pass {allowed} or {wanted}")

@@ -1,11 +1,12 @@
 """How good and how stable a selection is: the papers' measures, and intervals for them."""
 
 import math
-import numbers
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+
+from fsnotes.core.validation import array_of, check_count, check_real, check_reals
 
 __all__ = [
     "Comparison",
@@ -19,6 +20,9 @@ __all__ = [
     "stability",
     "tsa",
 ]
+
+
+MOST_ROWS = 2**53  # of which a float tells each from the next
 
 
 @dataclass(frozen=True)
@@ -104,12 +108,7 @@ def mcc_ceiling(accuracy):
     >>> mcc_ceiling(0.75), float(mcc_ceiling([0.5, 1.0]).mean())
     (0.6, 0.6666666666666666)
     """
-    accuracy = np.asarray(accuracy, dtype=float)
-    outside = accuracy[~((accuracy >= 0) & (accuracy <= 1))]
-    if outside.size:
-        raise ValueError(
-            f"accuracy={outside[0]} is not allowed; pass fractions from 0 to 1, percent / 100"
-        )
+    accuracy = check_reals("accuracy", accuracy, 0, most=1)
     ceiling = accuracy / (2 - accuracy)
     return ceiling if ceiling.ndim else float(ceiling)
 
@@ -277,13 +276,12 @@ def accuracy_interval(n_right, n_total, *, level=0.95):
     >>> round(low, 3), round(high, 3)
     (0.49, 0.943)
     """
-    for name, count, least in (("n_total", n_total, 1), ("n_right", n_right, 0)):
-        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < least:
-            raise ValueError(f"{name}={count!r} is not allowed; pass an int of at least {least}")
+    n_total = check_count("n_total", n_total, most=MOST_ROWS)
+    n_right = check_count("n_right", n_right, least=0, most=MOST_ROWS)
     if n_right > n_total:
         raise ValueError(f"n_right={n_right} exceeds n_total={n_total}; pass right, then total")
     z = NormalDist().inv_cdf((1 + _fraction("level", level)) / 2)
-    n_right, n_wrong = int(n_right), int(n_total) - int(n_right)
+    n_wrong = n_total - n_right
     half = z * math.sqrt(n_right * n_wrong / n_total + z**2 / 4)
     # each end from its own side, so that 0 and 1 are exact
     ends = [(n + z**2 / 2 - half) / (n_total + z**2) for n in (n_right, n_wrong)]
@@ -298,9 +296,9 @@ def _estimate(value, error, quantile):
 
 def _labels(y_true, y_pred):
     labels = []
-    for name, y in (("y_true", np.asarray(y_true)), ("y_pred", np.asarray(y_pred))):
+    for name, y in (("y_true", array_of(y_true)), ("y_pred", array_of(y_pred))):
         if y.dtype.kind == "O":  # objects, as pandas holds text, become what they are
-            y = np.array(y.tolist())
+            y = array_of(y.tolist())
         if y.dtype.kind == "O":
             raise ValueError(
                 f"{name} holds labels of several kinds, or None; pass labels of one kind, and drop "
@@ -332,20 +330,17 @@ def _masks(name, supports):
         supports = supports.get_support()
     elif isinstance(supports, (list, tuple)):
         supports = [s.get_support() if hasattr(s, "get_support") else s for s in supports]
-    try:
-        masks = np.asarray(supports)
-    except ValueError as error:
-        raise ValueError(f"{name} holds masks of different lengths; pass one length") from error
+    masks = array_of(supports)
     if masks.dtype != bool or masks.ndim not in (1, 2) or not masks.size:
         raise ValueError(
-            f"{name} has shape {masks.shape} and dtype {masks.dtype}; pass boolean masks, such as "
-            "get_support() returns"
+            f"{name} has shape {masks.shape} and dtype {masks.dtype}; pass boolean masks of one "
+            "length, such as get_support() returns"
         )
     return np.atleast_2d(masks)
 
 
 def _scores(name, scores):
-    scores = np.asarray(scores)
+    scores = array_of(scores)
     if scores.dtype.kind not in "biuf" or scores.ndim != 1 or len(scores) < 2:
         raise ValueError(
             f"{name} has shape {scores.shape} and dtype {scores.dtype}; pass one number for each "
@@ -358,6 +353,7 @@ def _scores(name, scores):
 
 
 def _fraction(name, value):
-    if isinstance(value, numbers.Real) and 0 < value < 1:
-        return float(value)
-    raise ValueError(f"{name}={value!r} is not allowed; pass a number between 0 and 1")
+    number = check_real(name, value, 0, open_at=0, most=1)
+    if number == 1:
+        raise ValueError(f"{name}=1; pass a number above 0 and below 1")
+    return number

@@ -172,7 +172,7 @@ CONTRACTS = {
         SMPM(),
         SMPM(lam=3, refit=False, ridge=0.1),
         (SMPM(refit=False, scale=False), SMPM(lam=30)),
-        refused=(({"lam": 0}, V, "lam=0; pass a number from 1e-09"),),
+        refused=(({"lam": 0}, V, "lam=0; pass a number from 1e-09 to 1e+100"),),
         ends=({"lam": 1}, {"lam": 1e-6}, {"lam": 1e9}),
         doubled={},
     ),
@@ -342,7 +342,7 @@ CONTRACTS = {
         AROM(norm=1, C=0.5, refit=False, scale=False),
         (AROM(norm=1), AROM(C=0.3, n_features=3, refit=False)),
         refused=(
-            ({"norm": 3}, V, "norm=3; pass 1 or 2"),
+            ({"norm": 3}, V, "norm=3; pass a whole number from 1 to 2"),
             ({"norm": 1.5}, V, "norm=1.5; pass a whole number"),
             ({"norm": True}, T, "norm=True is bool"),
         ),
@@ -368,17 +368,17 @@ CONTRACTS = {
     "RVM": Contract(
         RVM(),
         RVM(basis=12, kernel="laplacian", scale=False),
-        refused=(*NO_BASIS, ({"tol": 0}, V, "tol=0; pass a number from 0, 0 excluded")),
+        refused=(*NO_BASIS, ({"tol": 0}, V, "tol=0; pass a number from 0 to 1e+100, 0 excluded")),
     ),
 }
 # by class: name of the check of scikit-learn, and why it fails; at most two each
 EXPECTED_FAILURES = {"RVM": {"check_decision_proba_consistency": MODERATED}}
 
 NO_NUMBER = [("1", T, "is str; pass"), (True, T, "is bool; pass"), (np.nan, V, "; pass")]
-ABOVE_ZERO = [(0, V, "; pass a number from 0"), (-1, V, "; pass"), (np.inf, V, "; pass")]
+ABOVE_ZERO = [(0, V, "; pass a number from "), (-1, V, "; pass"), (np.inf, V, "; pass")]
 FROM_ZERO = [(-1, V, "; pass a number from 0"), (np.inf, V, "; pass")]
 PART = [(-0.1, V, "; pass a number from 0 to 1"), (1.01, V, "; pass a number from 0 to 1")]
-WHOLE = [(0, V, "; pass a number from 1"), (1.5, V, "; pass a whole number")]
+WHOLE = [(0, V, "; pass a whole number from 1"), (1.5, V, "; pass a whole number")]
 FLAG = [(value, T, "; pass True or False") for value in (1, 0, None, "no")]
 UP_TO_A_MILLION = [
     *ABOVE_ZERO,
@@ -404,7 +404,7 @@ def one_of(*words):
 REFUSED = {
     "C": [*UP_TO_A_MILLION, *NO_NUMBER],
     "C0": [(-1, V, "; pass a number from 0 to 1e+06"), (None, T, "is NoneType"), *NO_NUMBER],
-    "alpha": [*ABOVE_ZERO, (0, V, "; pass a number from 0, 0 excluded"), *NO_NUMBER],
+    "alpha": [*ABOVE_ZERO, (0, V, ", 0 excluded"), *NO_NUMBER],
     "balance": [(1, V, "; pass a number above 0 and below 1"), (0, V, "0 excluded"), *NO_NUMBER],
     "c_fit": [*PAIR, ("1", T, "is str; pass"), (True, T, "is bool; pass"), (None, V, "; pass a ")],
     "c_hinge": [*PAIR, ("1", T, "is str; pass"), (None, V, "; pass a number, or two in the order")],
@@ -419,7 +419,11 @@ REFUSED = {
     "direction": one_of("forward", "backward"),
     "equal_bounds": FLAG,
     "exact": FLAG,
-    "gamma": [(0, V, "; pass a number from 0, 0 excluded"), (-1, V, "; pass"), *NO_NUMBER],
+    "gamma": [
+        (0, V, "; pass a number from 0 to 1e+100, 0 excluded"),
+        (-1, V, "; pass"),
+        *NO_NUMBER,
+    ],
     "grid": [*WHOLE, (2.5, V, "; pass a whole number"), *NO_NUMBER],
     "init": one_of("all", "score", "weights", "mm"),
     "kernel": [(value, V, "; pass ") for value in ("gauss", "precomputed", 3, ["rbf"])],
@@ -433,7 +437,11 @@ REFUSED = {
     "prior": one_of("jeffreys", "laplace"),
     "progress": FLAG,
     "prune": FLAG,
-    "random_state": [(-1, V, "; pass a number from 0"), (0.5, V, "; pass a whole"), *NO_NUMBER],
+    "random_state": [
+        (-1, V, "; pass a whole number from 0"),
+        (0.5, V, "; pass a whole"),
+        *NO_NUMBER,
+    ],
     "refit": FLAG,
     "retain": [(0, V, "; pass a number from 0 to 1, 0 excluded"), *PART, *NO_NUMBER],
     "ridge": [*FROM_ZERO, *NO_NUMBER],

@@ -112,10 +112,10 @@ def exact_support(moments, *, retain=0.9, delta=None, ridge=0.0, scale=True, tim
     >>> print(exact_support(moments, retain=0.9))
     3 features, and no fewer keep the bound
     """
-    check_real("ridge", ridge, 0)
+    ridge = check_real("ridge", ridge, 0)
     check_bool("scale", scale)
-    check_bound(retain, delta)
-    check_real("time_limit", time_limit, 0, optional=True)
+    retain, delta = check_bound(retain, delta)
+    time_limit = check_real("time_limit", time_limit, 0, optional=True)
     check_two_classes(moments)
     problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale)
     largest = largest_bound(minimax(problem.pair).kappa)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.samples import FeatureScaling, Samples, feature_units, range_exponents
 from fsnotes.core.tables import check_finite, check_labels_kind, check_table
+from fsnotes.core.validation import with_plain_numbers
 
 __all__ = ["BaseClassifier", "SparseClassifier", "check_labels", "require_numbers"]
 
@@ -76,8 +77,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         self._clear_fit()
+        machine = with_plain_numbers(self)
         with self._all_or_nothing():
-            self._fit_samples(self._check_data(X, y, sample_weight))
+            machine._fit_samples(machine._check_data(X, y, sample_weight))
+        self._take_fit(machine)
         return self
 
     @contextlib.contextmanager
@@ -108,6 +111,11 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         """Drop what an earlier fit left, or a fit that fails would leave a mixture of both."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+
+    def _take_fit(self, machine):
+        """Take over what was fitted with the same parameters as plain numbers."""
+        given = self.get_params(deep=False)
+        vars(self).update({n: value for n, value in vars(machine).items() if n not in given})
 
     def _check_data(self, X, y, sample_weight):
         """Check the data and return the samples of positive weight; sets ``classes_``."""
@@ -273,7 +281,7 @@ class SparseClassifier(DenseTables, SelectorMixin, BaseClassifier):
         widths = [max(12, len(name)) for name in columns]
         lines = [
             f"{type(self).__name__}: {len(chosen)} of {self.n_features_in_} features",
-            *self._summary_lines(),
+            *with_plain_numbers(self)._summary_lines(),
             "no promise for new data",
             note,
         ]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fsnotes.core.estimator import SparseClassifier
-from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.core.validation import MOST_STEPS, check_bool, check_count, check_real
 from fsnotes.solvers.squared_hinge import SquaredHinge
 
 __all__ = ["JointClassifier", "MarginData"]
@@ -45,7 +45,7 @@ class JointClassifier(SparseClassifier):
         check_bool("refit", self.refit)
         check_bool("scale", self.scale)
         check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
     def _margin_data(self, samples):
         """The samples without copies, how their features are scaled, and their margins."""

@@ -6,19 +6,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from fsnotes.core.estimator import BaseClassifier, require_numbers
 from fsnotes.core.samples import first_of_equals
-from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.core.validation import (
+    LARGEST_SEED,
+    array_of,
+    check_bool,
+    check_count,
+    check_real,
+    shown,
+)
 
 __all__ = ["BasisClassifier", "KernelClassifier", "KernelMixin", "check_kernel"]
 
 KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2", "linear")
+LARGEST = 1e140  # value of a kernel, whose square must not overflow
 SHIFT_INVARIANT = ("rbf", "laplacian")
 
 
 def check_kernel(kernel, gamma, *, optional=False):
     """Raise unless these are a kernel, or None if it is optional, and its parameter."""
-    if not (callable(kernel) or kernel in KERNELS or (optional and kernel is None)):
+    is_named = isinstance(kernel, str) and kernel in KERNELS
+    if not (callable(kernel) or is_named or (optional and kernel is None)):
         allowed = ", ".join(["None"] * optional + [f'"{name}"' for name in KERNELS])
-        raise ValueError(f"kernel={kernel!r}; pass {allowed} or a function of two rows")
+        raise ValueError(f"kernel={shown(kernel)}; pass {allowed} or a function of two rows")
     check_real("gamma", gamma, 0, open_at=0, optional=True)
 
 
@@ -52,28 +61,36 @@ class Kernel:
             rows, points = ((part - self.origin) / self.scale for part in (rows, points))
             return pairwise_kernels(rows, points, **options)
 
+    def __str__(self):
+        gamma = "" if callable(self.function) else f", gamma={self.gamma:g}"
+        return f"kernel={shown(self.function)}{gamma}"
+
     def columns(self, rows, points):
         """Return the values for a fit; raise unless all of them are finite."""
         values = self(rows, points)
         if not np.isfinite(values).all():
             raise ValueError(
-                f"kernel={self.function!r} has values that are not finite on these rows; pass "
-                "another, or scale the columns"
+                f"{self} has values that are not finite on these rows; pass another, or scale the "
+                "columns"
+            )
+        largest = abs(values).max(initial=0)
+        if largest > LARGEST:
+            raise ValueError(
+                f"{self} has values up to {largest:.3g} on these rows, more than {LARGEST:g}, so "
+                "that their squares overflow; divide it, or scale the columns"
             )
         return values
 
     def _number(self, row, point):
         """What a kernel that is a function gives for two rows; raise unless it is a number."""
-        value = self.function(row, point)
+        wanted = "pass a function that gives a real number"
         try:
-            number = np.asarray(value)
-        except ValueError:  # lists in a list, not all of one length
-            number = np.empty(0)
+            value = self.function(row, point)
+        except Exception as error:
+            raise TypeError(f"{self} fails for two rows: {error}; {wanted}") from error
+        number = array_of(value)
         if number.ndim > 0 or number.dtype.kind not in "biuf":
-            raise TypeError(
-                f"kernel={self.function!r} gives {type(value).__name__} for two rows; pass a "
-                "function that gives a real number"
-            )
+            raise TypeError(f"{self} gives {type(value).__name__} for two rows; {wanted}")
         return value
 
 
@@ -127,20 +144,17 @@ class BasisClassifier(KernelClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_count("random_state", self.random_state, least=0)
+        check_count("random_state", self.random_state, least=0, most=LARGEST_SEED)
         check_bool("progress", self.progress)
         if self.basis is None:
             return
-        try:
-            rows = np.asarray(self.basis)
-        except ValueError:  # lists in a list, not all of one length
-            rows = np.array(self.basis, dtype=object)
+        rows = array_of(self.basis)
         if rows.dtype.kind not in "iu" or rows.ndim > 1:
             allowed = "None for all points, how many, or an array of row numbers"
-            raise TypeError(f"basis={self.basis!r}; pass {allowed}")
+            raise TypeError(f"basis={shown(self.basis)}; pass {allowed}")
         if (rows if rows.ndim == 0 else len(np.unique(rows))) < 2:
             fewest = "at least 2 points" if rows.ndim == 0 else "the numbers of at least 2 rows"
-            raise ValueError(f"basis={self.basis!r}; pass {fewest}, or None for all")
+            raise ValueError(f"basis={shown(self.basis)}; pass {fewest}, or None for all")
 
     def _candidates(self, samples, point_of_sample):
         """Places of the candidates among the points, of which each sample is equal to one."""

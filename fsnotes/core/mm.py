@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.core.validation import check_count, check_real
+from fsnotes.core.validation import MOST_STEPS, check_count, check_real
 from fsnotes.errors import warn
 
 __all__ = ["Result", "Step", "majorize_minimize", "stages", "warn_of_max_iter"]
@@ -119,8 +119,8 @@ def majorize_minimize(
     >>> x.round(2).tolist(), result.status
     ([5.0], 'converged')
     """
-    check_real("tol", tol, 0)
-    check_count("max_iter", max_iter)
+    tol = check_real("tol", tol, 0)
+    max_iter = check_count("max_iter", max_iter, most=MOST_STEPS)
     began = time.perf_counter()
     x = best = start
     lowest = float(problem.value(start))
@@ -135,7 +135,7 @@ def majorize_minimize(
             callback(steps[-1], x)
 
     record(x, lowest, np.inf)
-    for _ in range(int(max_iter)):
+    for _ in range(max_iter):
         new = problem.minimize(problem.tangent(x), x)
         value = float(problem.value(new))
         # A value that is no number has risen, too.

@@ -10,7 +10,7 @@ from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.moments import ClassMoments, MomentPair
 from fsnotes.core.promises import certain_accuracies, score_rounding
 from fsnotes.core.samples import feature_units, require_finite
-from fsnotes.core.validation import check_bool, check_real
+from fsnotes.core.validation import check_bool, check_real, with_plain_numbers
 from fsnotes.errors import (
     EqualMeansError,
     InfeasibleBoundError,
@@ -149,8 +149,10 @@ class MomentClassifier(SparseClassifier):
         """
         self._check_parameters()
         self._clear_fit()
+        machine = with_plain_numbers(self)
         with self._all_or_nothing():
-            self._fit_moments(moments)
+            machine._fit_moments(moments)
+        self._take_fit(machine)
         self._promised = "accuracy of each class of the moments"
         return self
 
@@ -300,4 +302,5 @@ def feasible_bound(largest, retain, absolute=None):
             "either class, or next to none; pass retain<1 or ridge=1e-3",
             largest,
         )
-    return retain * largest if absolute is None else float(absolute)
+    bound = retain * largest if absolute is None else absolute
+    return max(float(bound), np.finfo(float).tiny)  # above 0, whatever rounding makes of it

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsnotes.core.validation import check_real
+from fsnotes.core.validation import check_real, shown
 
 __all__ = [
     "MCP",
@@ -47,12 +47,18 @@ class Surrogate:
         return float(self.slope(np.zeros(1))[0])
 
 
+def _set_real(surrogate, name, least, **limits):
+    """Make a parameter a plain number; raise unless it is in range."""
+    number = check_real(name, getattr(surrogate, name), least, **limits)
+    object.__setattr__(surrogate, name, number)
+
+
 class _Positive(Surrogate):
     """A surrogate whose parameters are above 0."""
 
     def __post_init__(self):
-        for name, value in vars(self).items():
-            check_real(name, value, 0, open_at=0)
+        for name in vars(self):
+            _set_real(self, name, 0, open_at=0)
 
 
 @dataclass(frozen=True)
@@ -119,8 +125,8 @@ class Power(Surrogate):
     eps: float = 0.0
 
     def __post_init__(self):
-        check_real("p", self.p, 0, open_at=0, most=2)
-        check_real("eps", self.eps, 0)
+        _set_real(self, "p", 0, open_at=0, most=2)
+        _set_real(self, "eps", 0)
 
     @property
     def concave_in(self):
@@ -199,8 +205,8 @@ class SCAD(Surrogate):
     a: float = 3.7
 
     def __post_init__(self):
-        check_real("b", self.b, 0, open_at=0)
-        check_real("a", self.a, 1, open_at=1)
+        _set_real(self, "b", 0, open_at=0)
+        _set_real(self, "a", 1, open_at=1)
 
     def value(self, sizes):
         sizes = np.asarray(sizes, dtype=float)
@@ -223,7 +229,7 @@ def check_surrogate(surrogate):
     if missing := [part for part in parts if not hasattr(surrogate, part)]:
         raise ValueError(f"{name} has no {missing[0]}; derive it from Surrogate")
     if surrogate.concave_in not in ("|w|", "w**2"):
-        raise ValueError(f'{name}.concave_in is {surrogate.concave_in!r}; "|w|" or "w**2"')
+        raise ValueError(f'{name}.concave_in is {shown(surrogate.concave_in)}; "|w|" or "w**2"')
     in_square = surrogate.concave_in == "w**2"
     # Every size has one just above it: two tangents leave the slope between them no room.
     sizes = np.append([0, 1e-30], np.geomspace(1e-5, 10, 200)[:, None] * [1, 1 + 1e-4])

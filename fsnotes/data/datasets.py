@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fsnotes.core.validation import check_bool, shown
 from fsnotes.data.fetching import (
     check_timeout,
     damaged,
@@ -197,6 +198,9 @@ def load(name, *, return_X_y=False, as_frame=False, raw=False, download=False):
     ['M', 'R']
     """
     _check_name(name)
+    flags = {"return_X_y": return_X_y, "as_frame": as_frame, "raw": raw, "download": download}
+    for flag, value in flags.items():
+        check_bool(flag, value)
     if raw and name != "wpbc":
         raise ValueError(
             f"raw=True was asked for {name!r}, but only 'wpbc' has a rawer form (198 rows with "
@@ -391,11 +395,14 @@ def _names():
 
 
 def _check_name(name):
-    if name in _names():
+    is_text = isinstance(name, str)
+    if is_text and name in _names():
         return
-    guess = difflib.get_close_matches(str(name).lower(), _names(), n=1, cutoff=0.5)
+    guess = difflib.get_close_matches(name.lower() if is_text else "", _names(), n=1, cutoff=0.5)
     suggestion = f" Did you mean {guess[0]!r}?" if guess else ""
-    raise ValueError(f"unknown data set {name!r}.{suggestion} Known: {', '.join(_names())}")
+    raise ValueError(
+        f"unknown data set {shown(name)}.{suggestion} Known names: {', '.join(_names())}"
+    )
 
 
 @functools.cache

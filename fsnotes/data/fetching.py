@@ -121,8 +121,8 @@ def _find_source(web, source):
         if suffix in SOURCE_FORMATS:
             return _Source(source, suffix)
     raise ValueError(
-        f"source={source!r} is neither an OpenML id (a positive int) nor an http(s) address that "
-        f"ends in {', '.join(SOURCE_FORMATS)}; to use a file on this machine, {web.hint}"
+        f"source={shown(source)} is neither an OpenML id (a positive int) nor an http(s) address "
+        f"that ends in {', '.join(SOURCE_FORMATS)}; to use a file on this machine, {web.hint}"
     )
 
 

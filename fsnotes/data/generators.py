@@ -1,8 +1,13 @@
 """Synthetic data: the distributions of the papers and the fixed small instances of the tests."""
 
-import numbers
-
 import numpy as np
+
+from fsnotes.core.validation import (
+    LARGEST_SEED,
+    check_count,
+    check_one_of,
+    check_real,
+)
 
 __all__ = [
     "make_cross_planes",
@@ -11,6 +16,11 @@ __all__ = [
     "make_twonorm",
     "make_wide",
 ]
+
+# So many numbers of a table take 0.8 GB, and the steps on the way to them twice that.
+LARGEST_TABLE = 10**8
+# A larger noise or center leaves nothing of the other parts but rounding.
+LARGEST = 1e12
 
 
 def make_twonorm(n_samples=7400, n_features=20, *, seed=0):
@@ -48,8 +58,9 @@ def make_twonorm(n_samples=7400, n_features=20, *, seed=0):
     >>> X.shape, y.shape
     ((100, 20), (100,))
     """
-    n_samples = _count("n_samples", n_samples, 2)
-    n_features = _count("n_features", n_features, 1)
+    n_samples = check_count("n_samples", n_samples, least=2)
+    n_features = check_count("n_features", n_features)
+    _check_size(n_samples, n_features)
     rng = _generator(seed)
     y = _coin_labels(rng, n_samples)
     shift = 2 / np.sqrt(n_features)
@@ -93,10 +104,11 @@ def make_cross_planes(n_samples=200, n_features=2, *, noise=0.1, center=0.0, see
     >>> bool((X[y == 1, 0] == X[y == 1, 1]).all())
     True
     """
-    n_samples = _count("n_samples", n_samples, 4)
-    n_features = _count("n_features", n_features, 2)
-    noise = _real("noise", noise, 0)
-    center = _real("center", center, 0)
+    n_samples = check_count("n_samples", n_samples, least=4)
+    n_features = check_count("n_features", n_features, least=2)
+    _check_size(n_samples, n_features)
+    noise = check_real("noise", noise, 0, most=LARGEST)
+    center = check_real("center", center, 0, most=LARGEST)
     rng = _generator(seed)
     y = rng.permutation(np.arange(n_samples) % 2)
     X = rng.uniform(-1, 1, (n_samples, n_features))
@@ -165,11 +177,11 @@ def make_moments(n_samples=50, n_features=1000, n_informative=10, *, law="printe
     >>> bool(((X[:, 9] < 0) == (y == 1)).all())
     True
     """
-    n_samples = _count("n_samples", n_samples, 2)
-    n_informative = _count("n_informative", n_informative, 1)
-    n_features = _count("n_features", n_features, n_informative)
-    if law not in ("printed", "meant"):
-        raise ValueError(f"law={law!r} is unknown; choose 'printed' or 'meant'")
+    n_samples = check_count("n_samples", n_samples, least=2)
+    n_informative = check_count("n_informative", n_informative)
+    n_features = check_count("n_features", n_features, least=n_informative)
+    _check_size(n_samples, n_features)
+    check_one_of("law", law, ("printed", "meant"))
     rng = _generator(seed)
     y = _coin_labels(rng, n_samples)
     X = rng.standard_normal((n_samples, n_features))
@@ -218,11 +230,14 @@ def make_wide(
     >>> X.shape, int(y.sum())
     ((62, 2000), 40)
     """
-    n_samples = _count("n_samples", n_samples, 4)
-    n_informative = _count("n_informative", n_informative, 1)
-    n_features = _count("n_features", n_features, n_informative)
-    block_size = _count("block_size", block_size, 1)
-    correlation = _real("correlation", correlation, 0, 1)
+    n_samples = check_count("n_samples", n_samples, least=4)
+    n_informative = check_count("n_informative", n_informative)
+    n_features = check_count("n_features", n_features, least=n_informative)
+    _check_size(n_samples, n_features)
+    block_size = check_count("block_size", block_size)
+    correlation = check_real("correlation", correlation, 0, most=1)
+    if correlation == 1:
+        raise ValueError("correlation=1; pass a number of at least 0 and below 1")
     rng = _generator(seed)
     y = rng.permutation((np.arange(n_samples) < round(n_samples * 40 / 62)).astype(np.int64))
     block = np.arange(n_features) // block_size
@@ -265,7 +280,7 @@ def make_instance(seed):
     >>> 6 <= X.shape[1] <= 12
     True
     """
-    seed = _count("seed", seed, 0)
+    seed = check_count("seed", seed, least=0, most=LARGEST_SEED)
     rng = np.random.default_rng([seed, 20])
     strong = seed % 2 == 1
     while True:
@@ -318,21 +333,16 @@ def _coin_labels(rng, n_samples):
 def _generator(seed):
     if isinstance(seed, np.random.Generator):
         return seed
-    if isinstance(seed, numbers.Integral) and not isinstance(seed, bool) and seed >= 0:
-        return np.random.default_rng(int(seed))
-    raise ValueError(
-        f"seed={seed!r} is neither an int of at least 0 nor a numpy.random.Generator; pass one"
-    )
+    try:
+        return np.random.default_rng(check_count("seed", seed, least=0, most=LARGEST_SEED))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error}, or a numpy.random.Generator") from None
 
 
-def _count(name, value, minimum):
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= minimum:
-        return int(value)
-    raise ValueError(f"{name}={value!r} is not allowed; pass an int of at least {minimum}")
-
-
-def _real(name, value, minimum, below=np.inf):
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and minimum <= value < below:
-        return float(value)
-    limit = f" and below {below}" if below < np.inf else ""
-    raise ValueError(f"{name}={value!r} is not allowed; pass a number of at least {minimum}{limit}")
+def _check_size(n_samples, n_features):
+    """Raise if the table would be larger than what fits into the memory of any machine."""
+    if n_samples * n_features > LARGEST_TABLE:
+        raise ValueError(
+            f"n_samples={n_samples} rows of n_features={n_features} are too large a table; pass "
+            f"numbers whose product is at most {LARGEST_TABLE}"
+        )

@@ -12,7 +12,14 @@ from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.reweighting import Run, SoftMargins
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.tolerances import VERIFIED_GAP
-from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.validation import (
+    MOST_STEPS,
+    check_bool,
+    check_count,
+    check_one_of,
+    check_real,
+    shown,
+)
 from fsnotes.em.refit import LeastLoss, drop_rounding
 from fsnotes.em.zero_norm import ZeroNorm, descend, stages_of
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
@@ -23,7 +30,6 @@ from fsnotes.solvers.margin import SoftMargin
 __all__ = ["SparseKernelSVM"]
 
 REAL = 1e-13  # part of the largest eigenvalue; smaller ones are rounding
-LARGEST = 1e140  # value of a kernel, whose square must not overflow
 ASYMMETRIC = 1e-8  # part of the largest value by which a kernel may differ from its transpose
 AS_GOOD = 1e-7  # part of the least objective by which a refit of least norm may exceed it
 ROUNDED = 1e-9  # part of an objective that may be rounding
@@ -176,7 +182,7 @@ class SparseKernelSVM(BasisClassifier):
         check_one_of("start", self.start, ("large_C", "identity"))
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
     def _fit_samples(self, samples):
         self._scale_features(samples)
@@ -212,17 +218,11 @@ class SparseKernelSVM(BasisClassifier):
         self.result_ = replace(run.result, duality_gap=gap, counts=dict(run.solver.counts))
 
     def _check_values(self, values, gram):
-        largest = abs(values).max()
         off = abs(gram - gram.T).max()
-        if largest > LARGEST:
+        if off > ASYMMETRIC * abs(values).max():
             raise ValueError(
-                f"kernel={self.kernel!r} has values up to {largest:.3g} on these rows, more than "
-                f"{LARGEST:g}, so that their squares overflow; divide it, or scale the columns"
-            )
-        if off > ASYMMETRIC * largest:
-            raise ValueError(
-                f"kernel={self.kernel!r} is not symmetric: on these rows its matrix differs from "
-                f"its transpose by {off:.3g}; pass a kernel with k(a, b) = k(b, a)"
+                f"kernel={shown(self.kernel)} is not symmetric: on these rows its matrix differs "
+                f"from its transpose by {off:.3g}; pass a kernel with k(a, b) = k(b, a)"
             )
 
     def _run(self, data, root):
@@ -283,7 +283,9 @@ class SparseKernelSVM(BasisClassifier):
         try:
             solution = program.solve(np.ones(columns.shape[1]), self.C / self.C0)
         except SubproblemError as error:
-            raise SubproblemError(f"the refit failed: {error}; or refit=False") from error
+            raise SubproblemError(
+                f"the refit failed: {error}; or a larger C0, or refit=False"
+            ) from error
         run.solver.count(solution)
         weights = np.zeros(data.n_features)
         weights[chosen] = turn @ solution.weights
@@ -326,8 +328,8 @@ def root_of(gram, kernel):
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     if values[0] < -INDEFINITE * values[-1]:
         raise ValueError(
-            f"C0= asks for the two-norm of kernel={kernel!r}, which has none on these rows: its "
-            f"matrix has eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; pass C0=0, or a "
+            f"C0= asks for the two-norm of kernel={shown(kernel)}, which has none on these rows: "
+            f"its matrix has eigenvalues from {values[0]:.3g} to {values[-1]:.3g}; pass C0=0, or a "
             "positive semidefinite kernel"
         )
     return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T

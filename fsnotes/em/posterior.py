@@ -56,6 +56,7 @@ class ProbitData:
         self.n_columns = Z.shape[1]
         # A column of equal values tells nothing, whatever its weight.
         self.deviations = np.maximum(Z.std(axis=0), np.finfo(float).tiny)
+        self.is_constant = self.deviations == np.finfo(float).tiny
         self.one = max(1.0, self.deviations.max(initial=0))
         self.counts = {"linear system": 0}
 

@@ -13,7 +13,7 @@ from fsnotes.core.kernels import KernelMixin, check_kernel
 from fsnotes.core.mm import majorize_minimize, warn_of_max_iter
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.tolerances import CANCELLED, FLOOR
-from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.validation import MOST_STEPS, check_bool, check_count, check_one_of, check_real
 from fsnotes.em.posterior import Lasso, ProbitData, Reweighted
 from fsnotes.errors import SelectionWarning, warn
 
@@ -156,7 +156,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, most=MOST_STEPS)
         check_bool("scale", self.scale)
 
     def _fit_samples(self, samples):
@@ -215,6 +215,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         if self.prior == "laplace" and self.solver == "newton":
             return Lasso(data, self.alpha), nothing
         start = data.minimize_ridge(np.ones(data.n_columns), nothing)
+        start[:-1][data.is_constant] = 0  # what is left there is rounding
         largest = abs(start[:-1]).max(initial=0)
         if largest > 0:
             # The offset must not be so large that it hides a change of the weights.

@@ -22,7 +22,15 @@ from fsnotes.core.reweighting import (
     warn_of_number,
 )
 from fsnotes.core.tolerances import VERIFIED_GAP
-from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.validation import (
+    MOST_STEPS,
+    check_bool,
+    check_count,
+    check_one_of,
+    check_real,
+    is_real,
+    plain,
+)
 from fsnotes.em.refit import SupportSearch
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import LARGEST_C, HingeData, balance
@@ -179,13 +187,13 @@ class ZeroNormSVM(SparseClassifier):
 
     def _check_parameters(self):
         check_real("C", self.C, 0, open_at=0, most=LARGEST_C)
-        if not (isinstance(self.p, float) and np.isposinf(self.p)):
+        if not (is_real(self.p) and plain(self.p) == np.inf):
             check_real("p", self.p, 0, most=2)
         check_count("n_features", self.n_features, optional=True)
         check_one_of("start", self.start, ("large_C", "identity"))
         check_bool("refit", self.refit)
         check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, most=MOST_STEPS)
         check_bool("scale", self.scale)
 
     def _fit_samples(self, samples):

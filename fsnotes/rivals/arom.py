@@ -89,9 +89,7 @@ class AROM(SteppingSelector):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_count("norm", self.norm)
-        if self.norm > 2:
-            raise ValueError(f"norm={self.norm!r}; pass 1 or 2")
+        check_count("norm", self.norm, most=2)
 
     def _make_run(self, data, least):
         if self.norm == 1:

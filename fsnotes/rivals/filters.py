@@ -104,7 +104,7 @@ def relieff(X, y, *, n_neighbors=10):
     >>> relieff([[0, 5, 1], [2, 5, 1], [6, 5, 2], [8, 5, 2]], ["a", "a", "b", "b"]).tolist()
     [0.5, 0.0, 1.0]
     """
-    check_count("n_neighbors", n_neighbors)
+    n_neighbors = check_count("n_neighbors", n_neighbors)
     X, class_index = _validate(X, y)
     by_class = np.argsort(class_index, kind="stable")
     Z = _to_unit_range(X)[by_class]
@@ -118,7 +118,7 @@ def relieff(X, y, *, n_neighbors=10):
         for k, part in enumerate(probability):
             members = slice(*np.searchsorted(class_index, [k, k + 1]))
             weights = np.where(own == k, -1, part / (1 - probability[own]))
-            parts = _divide_among_nearest(distances[:, members], int(n_neighbors))
+            parts = _divide_among_nearest(distances[:, members], n_neighbors)
             distances[:, members] = weights[:, None] * parts
         scores += _weighted_differences(Z[block], Z, distances)
     return scores / len(Z)
@@ -169,14 +169,14 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
     >>> mrmr(X, y, n_features=3).order.tolist()
     [22, 24, 27]
     """
-    check_count("n_features", n_features, optional=True)
+    n_features = check_count("n_features", n_features, optional=True)
     check_one_of("criterion", criterion, ("difference", "quotient"))
-    check_real("spread", spread, 0, optional=True)
+    spread = check_real("spread", spread, 0, optional=True)
     X, class_index = _validate(X, y)
     n = X.shape[1]
-    wanted = n if n_features is None else int(n_features)
+    wanted = n if n_features is None else n_features
     if wanted > n:
-        raise ValueError(f"n_features={n_features!r}; X has {n}: pass at most as many")
+        raise ValueError(f"n_features={n_features}; X has {n}: pass at most as many")
     levels = _to_levels(X, spread)
     left = np.ptp(levels, axis=0) > 0
     constant = np.flatnonzero(~left)

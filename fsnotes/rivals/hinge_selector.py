@@ -15,7 +15,7 @@ from fsnotes.core.reweighting import (
     logarithms,
     warn_of_number,
 )
-from fsnotes.core.validation import check_bool, check_count, check_real
+from fsnotes.core.validation import MOST_STEPS, check_bool, check_count, check_real
 from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
 from fsnotes.solvers.hinge_programs import HingeProgram
@@ -75,7 +75,7 @@ class SteppingSelector(HingeSelector):
     def _check_parameters(self):
         super()._check_parameters()
         check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
     def _weigh(self, data, used):
         least = 0 if self.n_features is None else min(self._most_features(data), len(used))

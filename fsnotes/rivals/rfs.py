@@ -13,6 +13,7 @@ from fsnotes.errors import SelectionWarning, SubproblemError, warn
 
 __all__ = ["RFS", "RowSums"]
 
+LEAST_LAM = 1e-12  # of a smaller one rounding leaves nothing beside the residuals
 STAGES = 25  # most values of the smoothing
 FIRST = 0.1  # part of the objective that the first smoothing may cost
 SMALLER = 0.1  # part of a smoothing that is left in the next stage
@@ -184,7 +185,7 @@ class RowSums:
         try:
             lower = cho_factor(square)
         except LinAlgError:
-            message = "weights cannot be found by floating point; pass a larger lam"
+            message = "weights cannot be found by floating point; pass a larger lam or max_iter"
             raise SubproblemError(message) from None
 
         def inverse(slope):
@@ -222,7 +223,7 @@ class RFS(JointClassifier):
     Parameters
     ----------
     lam : float, default=1.0
-        Penalty of the lengths of rows of weights, above 0, where each row of the data counts 1.
+        Penalty of the lengths of rows of weights, from 1e-12, where each row of the data counts 1.
         A warning says where it is too large to select a feature.
     n_features : int, optional
         Select so many at most: those with the longest rows of weights. No more than are alive.
@@ -297,7 +298,7 @@ class RFS(JointClassifier):
         self.max_iter = max_iter
 
     def _check_parameters(self):
-        check_real("lam", self.lam, 0, open_at=0)
+        check_real("lam", self.lam, LEAST_LAM)
         super()._check_parameters()
 
     def _fit_samples(self, samples):

@@ -15,7 +15,7 @@ from fsnotes.core.mm import Result, Step
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.threads import one_thread
 from fsnotes.core.tolerances import CONSTANT
-from fsnotes.core.validation import check_count, check_real
+from fsnotes.core.validation import MOST_STEPS, check_count, check_real
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 
 __all__ = ["RVM"]
@@ -149,7 +149,7 @@ class RVM(BasisClassifier):
     def _check_parameters(self):
         super()._check_parameters()
         check_real("tol", self.tol, 0, open_at=0)
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
     def _fit_samples(self, samples):
         self._scale_features(samples)

@@ -7,7 +7,16 @@ from fsnotes.core.mm import majorize_minimize
 from fsnotes.core.ranking import Ranking
 from fsnotes.core.surrogates import Exponential
 from fsnotes.core.tolerances import EQUAL
-from fsnotes.core.validation import check_bool, check_count, check_one_of, check_real
+from fsnotes.core.validation import (
+    MOST_STEPS,
+    array_of,
+    check_bool,
+    check_count,
+    check_one_of,
+    check_real,
+    shown,
+    with_plain_numbers,
+)
 from fsnotes.errors import SelectionWarning, warn
 from fsnotes.twin.objective import ConcaveObjective, objective_of
 from fsnotes.twin.planes import L1TwinSVM, TwinClassifier, refit_planes
@@ -175,7 +184,7 @@ class FTSVM(TwinClassifier):
         check_real("time_limit", self.time_limit, 0, open_at=0)
         check_count("n_features", self.n_features, optional=True)
         check_real("tol", self.tol, 0)
-        check_count("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter, most=MOST_STEPS)
         for name in ("sigma_absolute", "exact", "refit", "progress"):
             check_bool(name, getattr(self, name))
         if self.exact and self.n_features is not None:
@@ -186,11 +195,11 @@ class FTSVM(TwinClassifier):
         if self.kernel is not None and self.init in ("weights", "mm"):
             raise ValueError(
                 f"init={self.init!r} looks at weights of features, of which kernel="
-                f'{self.kernel!r} has none; pass init="all" or "score"'
+                f'{shown(self.kernel)} has none; pass init="all" or "score"'
             )
         if self.kernel is not None and self.exact:
             raise ValueError(
-                f"exact=True searches for planes, not for surfaces of kernel={self.kernel!r}; "
+                f"exact=True searches for planes, not for surfaces of kernel={shown(self.kernel)}; "
                 "pass exact=False or kernel=None"
             )
 
@@ -319,14 +328,17 @@ def rank_features(
     [23, 20, 6]
     """
     check_one_of("by", by, RANKINGS)
-    check_balance(balance)
-    if by == "weights" and kernel is not None:
-        raise ValueError(f'by="weights" needs weights, which {kernel=} has not; pass "drop"')
+    balance = check_balance(balance)
     machine = L1TwinSVM(c_fit=c_fit, c_hinge=c_hinge, kernel=kernel, gamma=gamma, scale=scale)
     machine._check_parameters()
+    machine = with_plain_numbers(machine)
+    if by == "weights" and kernel is not None:
+        raise ValueError(
+            f'by="weights" needs weights, which kernel={shown(kernel)} has not; pass "drop"'
+        )
     data = machine._twin_data(machine._check_data(X, y, None))
     count = machine.n_features_in_
-    mask = np.ones(count, dtype=bool) if support is None else np.asarray(support)
+    mask = np.ones(count, dtype=bool) if support is None else array_of(support)
     if mask.dtype != bool or mask.shape != (count,):
         raise ValueError(
             f"support has type {mask.dtype} and shape {mask.shape}; pass one bool for each of "
@@ -354,7 +366,8 @@ def rank_features(
 
 
 def check_balance(value):
-    """Raise unless `value` lies between 0 and 1."""
-    check_real("balance", value, 0, open_at=0, most=1)
-    if value == 1:
+    """Return `value` as a plain number; raise unless it lies between 0 and 1."""
+    balance = check_real("balance", value, 0, open_at=0, most=1)
+    if balance == 1:
         raise ValueError("balance=1; pass a number above 0 and below 1")
+    return balance

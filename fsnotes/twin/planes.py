@@ -9,7 +9,6 @@ with the losses ``sum max(0, 1 - s (H w + b))``, where s is -1 in (2) and (7), f
 ``classes_[1]``, and 1 in (3) and (8), for that of ``classes_[0]``.
 """
 
-import numbers
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +20,7 @@ from fsnotes.core.estimator import SparseClassifier, require_numbers
 from fsnotes.core.kernels import Kernel, KernelMixin, check_kernel
 from fsnotes.core.mm import Result
 from fsnotes.core.samples import FeatureScaling
-from fsnotes.core.validation import check_bool, check_real
+from fsnotes.core.validation import check_bool, check_real, is_real, pair_of, shown
 from fsnotes.errors import SelectionWarning, warn
 from fsnotes.solvers.hinge import LARGEST_C
 from fsnotes.solvers.planes import PlaneProgram, flat_plane, l2_plane
@@ -256,13 +255,13 @@ class TwinClassifier(KernelMixin, SparseClassifier):
 
 def check_penalties(name, value):
     """Raise unless `value` is a penalty, or two, one for each class."""
-    if isinstance(value, (str, bytes)) or isinstance(value, numbers.Real):
+    if isinstance(value, (str, bytes, bool)) or is_real(value):
         return check_real(name, value, 0, open_at=0, most=LARGEST_C)
-    penalties = list(value) if np.ndim(value) else []
-    if len(penalties) != 2:
-        raise ValueError(f"{name}={value!r}; pass a number, or two in the order of classes_")
+    penalties = pair_of(value)
+    if penalties is None:
+        raise ValueError(f"{name}={shown(value)}; pass a number, or two in the order of classes_")
     for penalty in penalties:
-        check_real(f"{name}={value!r} holds {name}", penalty, 0, open_at=0, most=LARGEST_C)
+        check_real(f"{name}={shown(value)} holds {name}", penalty, 0, open_at=0, most=LARGEST_C)
 
 
 def result_of_planes(planes, **more):

@@ -389,5 +389,5 @@ def test_no_stages_at_all():
 def test_limits_out_of_range():
     with pytest.raises(ValueError, match="tol=-1e-09; pass a number from 0"):
         majorize_minimize(Gradient(), np.ones(1), tol=-1e-9)
-    with pytest.raises(ValueError, match="max_iter=0; pass a number from 1"):
+    with pytest.raises(ValueError, match="max_iter=0; pass a whole number from 1"):
         majorize_minimize(Gradient(), np.ones(1), max_iter=0)

@@ -326,13 +326,13 @@ def test_a_surrogate_of_ones_own_needs_value_and_slope_alone():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (Exponential, "alpha=.*pass a number from 0, 0 excluded"),
-        (Log, "eps=.*pass a number from 0, 0 excluded"),
+        (Exponential, "alpha=.*pass a number from 0 to .*, 0 excluded"),
+        (Log, "eps=.*pass a number from 0 to .*, 0 excluded"),
         (Power, "p=.*pass a number from 0 to 2, 0 excluded"),
-        (CappedL1, "a=.*pass a number from 0, 0 excluded"),
-        (MCP, "a=.*pass a number from 0, 0 excluded"),
-        (SCAD, "b=.*pass a number from 0, 0 excluded"),
-        (partial(SCAD, 0.3), "a=.*pass a number from 1, 1 excluded"),
+        (CappedL1, "a=.*pass a number from 0 to .*, 0 excluded"),
+        (MCP, "a=.*pass a number from 0 to .*, 0 excluded"),
+        (SCAD, "b=.*pass a number from 0 to .*, 0 excluded"),
+        (partial(SCAD, 0.3), "a=.*pass a number from 1 to .*, 1 excluded"),
     ],
 )
 def test_parameters_out_of_range(make, words):
@@ -347,7 +347,7 @@ def test_parameters_out_of_range(make, words):
 def test_parameters_at_the_ends():
     with pytest.raises(ValueError, match="p=2.01; pass a number from 0 to 2"):
         Power(2.01)
-    with pytest.raises(ValueError, match="a=1; pass a number from 1, 1 excluded"):
+    with pytest.raises(ValueError, match="a=1; pass a number from 1 to .*, 1 excluded"):
         SCAD(0.3, 1)
     with pytest.raises(ValueError, match="eps=-0.1; pass a number from 0"):
         Power(0.5, -0.1)

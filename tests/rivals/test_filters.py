@@ -323,10 +323,10 @@ def test_data_that_are_refused(score, X, y, said):
 @pytest.mark.parametrize(
     ("score", "parameters", "error", "said"),
     [
-        (relieff, {"n_neighbors": 0}, ValueError, "^n_neighbors=0; pass a number from 1"),
+        (relieff, {"n_neighbors": 0}, ValueError, "^n_neighbors=0; pass a whole number from 1"),
         (relieff, {"n_neighbors": 2.5}, ValueError, "^n_neighbors=2.5; pass a whole number"),
-        (relieff, {"n_neighbors": "3"}, TypeError, "^n_neighbors='3' is str; pass a number"),
-        (mrmr, {"n_features": 0}, ValueError, "^n_features=0; pass a number from 1"),
+        (relieff, {"n_neighbors": "3"}, TypeError, "^n_neighbors='3' is str; pass a whole"),
+        (mrmr, {"n_features": 0}, ValueError, "^n_features=0; pass a whole number from 1"),
         (mrmr, {"n_features": 6}, ValueError, "^n_features=6; X has 5: pass at most as many"),
         (mrmr, {"criterion": "mid"}, ValueError, '^criterion=\'mid\'; pass "difference" or "quo'),
         (mrmr, {"criterion": None}, ValueError, '^criterion=None; pass "difference" or "quotient"'),
