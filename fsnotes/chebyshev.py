@@ -12,7 +12,6 @@ from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import MomentClassifier, feasible_bound, largest_bound
 from fsnotes.core.validation import (
     LARGEST_SEED,
-    MOST_STEPS,
     check_bool,
     check_count,
     check_real,
@@ -24,6 +23,8 @@ from fsnotes.errors import EqualMeansError, SubproblemError
 from fsnotes.solvers.cone import ConeProblem
 
 __all__ = ["BoundPath", "L1MPM", "MPM", "SMPM", "null_delta"]
+
+MOST_PERMUTATIONS = 10**5  # More would take hours for all but the smallest tables.
 
 
 class MPM(MomentClassifier):
@@ -347,6 +348,7 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     n_permutations : int, default=20
+        At most 10**5.
     ridge, scale
         As in `MPM`.
     random_state : int, RandomState instance or None, default=None
@@ -369,12 +371,12 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     >>> round(MPM().fit(X, y).largest_delta_, 2), round(float(levels.mean()), 2)
     (0.62, 0.27)
     """
-    n_permutations = check_count("n_permutations", n_permutations, most=MOST_STEPS)
+    n_permutations = check_count("n_permutations", n_permutations, most=MOST_PERMUTATIONS)
     try:
         random = check_random_state(
             np.random.RandomState() if random_state is None else random_state
         )
-    except (TypeError, ValueError):
+    except Exception:  # the repr of an object, which the message quotes, may fail, too
         raise ValueError(
             f"random_state={shown(random_state)}; pass None, a whole number from 0 to "
             f"{LARGEST_SEED}, or a numpy.random.RandomState"

@@ -299,7 +299,7 @@ def _labels(y_true, y_pred):
     for name, y in (("y_true", array_of(y_true)), ("y_pred", array_of(y_pred))):
         if y.dtype.kind == "O":  # objects, as pandas holds text, become what they are
             y = array_of(y.tolist())
-        if y.dtype.kind == "O":
+        if y.dtype.kind in "OV":
             raise ValueError(
                 f"{name} holds labels of several kinds, or None; pass labels of one kind, and drop "
                 "samples without one"
@@ -354,6 +354,6 @@ def _scores(name, scores):
 
 def _fraction(name, value):
     number = check_real(name, value, 0, open_at=0, most=1)
-    if number == 1:
-        raise ValueError(f"{name}=1; pass a number above 0 and below 1")
+    if (1 + number) / 2 == 1:
+        raise ValueError(f"{name}={number}; pass a number above 0 and below 1")
     return number

@@ -386,7 +386,7 @@ UP_TO_A_MILLION = [
     (1e7, V, "; pass a number from 0 to 1e+06"),
 ]
 PAIR = [
-    *UP_TO_A_MILLION,
+    *((value, V, "; pass a number from 1e-12 to 1e+06") for value in (0, -1, np.inf, 1e7)),
     ((1, 2, 3), V, "; pass a number, or two in the order of classes_"),
     ((1, 0), V, " holds "),
     ((1, "2"), T, " holds "),

@@ -291,9 +291,10 @@ def feasible_bound(largest, retain, absolute=None):
     """The bound that `retain` or `absolute` asks for. Raise unless the moments admit it."""
     if absolute is not None and absolute > largest:
         below = np.floor(largest * 1e3) / 1e3
+        less = f"delta<={below:g} or " if below else ""
         raise InfeasibleBoundError(
             f"delta={absolute:g} is infeasible: the largest bound these moments admit is "
-            f"{largest:.4g}; pass delta<={below:g} or retain=0.9",
+            f"{largest:.4g}; pass {less}retain=0.9",
             largest,
         )
     if absolute is None and retain == 1 and largest == 1:

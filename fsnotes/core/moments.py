@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from fsnotes.core.tables import check_finite, check_labels_kind, check_table, real_numbers
+from fsnotes.core.validation import check_count
 
 __all__ = ["ClassMoments", "MomentPair", "check_weights"]
 
@@ -161,6 +162,12 @@ class ClassMoments:
                 raise ValueError(f"class {label!r} has no rows yet; add some with partial_fit")
         return self._parts if index is None else self._parts[index]
 
+    def _part(self, name, index):
+        """The part of the class of this number, which a parameter of this name is."""
+        if self._parts is not None:
+            index = check_count(name, index, least=0, most=len(self._parts) - 1)
+        return self._filled(index)
+
     @property
     def counts_(self):
         return np.array([part.count for part in self._parts])
@@ -178,13 +185,13 @@ class ClassMoments:
 
         More exact than the difference of ``means_`` where columns have a large offset.
         """
-        origin, offset = self._filled(plus).location()
-        other_origin, other_offset = self._filled(minus).location()
+        origin, offset = self._part("plus", plus).location()
+        other_origin, other_offset = self._part("minus", minus).location()
         return (origin - other_origin) + (offset - other_offset)
 
     def covariance(self, index):
         """Covariance matrix of class ``classes_[index]``, of shape (n_features, n_features)."""
-        part = self._filled(index)
+        part = self._part("index", index)
         if part.scatter is not None:
             return part.scatter / part.weight
         factor = part.factor()
@@ -196,7 +203,7 @@ class ClassMoments:
         The centred rows of a class with fewer rows than features; else, for O(n_features^3),
         from the eigenvectors of its correlations.
         """
-        part = self._filled(index)
+        part = self._part("index", index)
         if part.scatter is None:
             return part.factor()
         # Eigenvectors of the correlations keep the digits of a column of small scale.

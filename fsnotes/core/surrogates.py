@@ -126,7 +126,7 @@ class Power(Surrogate):
 
     def __post_init__(self):
         _set_real(self, "p", 0, open_at=0, most=2)
-        _set_real(self, "eps", 0)
+        _set_real(self, "eps", 0, smallest=1e-140)  # the squares of sizes over it are finite
 
     @property
     def concave_in(self):

@@ -26,9 +26,9 @@ __all__ = [
 
 # Steps, bounds and repetitions of which there are more would take hours for the smallest table.
 MOST_STEPS = 10**6
-# Beyond these, products and inverses of a few numbers overflow.
+# Products of larger numbers overflow, and so do inverses of smaller ones.
 LARGEST = 1e100
-SMALLEST = 1e-140
+SMALLEST = 1e-300
 # No table has more columns or rows.
 MOST_ITEMS = 2**31 - 1
 # The seeds that NumPy's generators have in common.
@@ -78,26 +78,31 @@ def _range(least, open_at, most):
     return f"from {least:g}{end}" + ("" if open_at is None else f", {open_at:g} excluded")
 
 
-def _check_number(name, value, wanted, least, most, open_at=None):
+def _check_number(name, value, wanted, least, most, open_at=None, smallest=SMALLEST):
     if not is_real(value):
         raise TypeError(f"{name}={shown(value)} is {type(value).__name__}; pass {wanted}")
     number = plain(value)
     if not least <= number <= most or number == open_at:
         raise ValueError(f"{name}={shown(value)}; pass {wanted}")
-    if 0 < number < SMALLEST:
+    if 0 < number < smallest:
         zero = "" if open_at == 0 else "0 or "
         raise ValueError(
-            f"{name}={shown(value)} is next to 0; pass {zero}a number from {SMALLEST:g}"
+            f"{name}={shown(value)} is next to 0; pass {zero}a number from {smallest:g}"
         )
     return number
 
 
-def check_real(name, value, least, *, open_at=None, most=LARGEST, optional=False):
-    """Return `value` as a plain number, or None if it is optional; raise unless it is in range."""
+def check_real(
+    name, value, least, *, open_at=None, most=LARGEST, smallest=SMALLEST, optional=False
+):
+    """Return `value` as a plain number, or None if it is optional; raise unless it is in range.
+
+    Numbers between 0 and `smallest` are out of range, too.
+    """
     if optional and value is None:
         return None
     wanted = "a number " + _range(least, open_at, most)
-    return _check_number(name, value, wanted, least, most, open_at)
+    return _check_number(name, value, wanted, least, most, open_at, smallest)
 
 
 def check_count(name, value, *, least=1, most=MOST_ITEMS, optional=False):

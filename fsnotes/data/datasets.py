@@ -400,9 +400,7 @@ def _check_name(name):
         return
     guess = difflib.get_close_matches(name.lower() if is_text else "", _names(), n=1, cutoff=0.5)
     suggestion = f" Did you mean {guess[0]!r}?" if guess else ""
-    raise ValueError(
-        f"unknown data set {shown(name)}.{suggestion} Known names: {', '.join(_names())}"
-    )
+    raise ValueError(f"name={shown(name)} is no data set.{suggestion} Known: {', '.join(_names())}")
 
 
 @functools.cache

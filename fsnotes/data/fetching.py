@@ -28,6 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fsnotes.core.validation import shown
+
 __all__ = ["check_timeout", "damaged", "fetch_arrays", "parse_csv", "read_npz", "reading"]
 
 OPENML_DESCRIPTION = "https://www.openml.org/api/v1/json/data/{id}"

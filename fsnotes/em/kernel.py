@@ -73,7 +73,7 @@ class SparseKernelSVM(BasisClassifier):
     tol : float, default=1e-06
         A stage ends when no weight changes by more than this part of the largest.
     max_iter : int, default=100
-        Most steps of a stage.
+        Most steps of a stage, up to 10**6.
     scale : bool, default=True
         Measure features in their pooled within-class standard deviation before the kernel.
     random_state : int, default=0
@@ -284,7 +284,7 @@ class SparseKernelSVM(BasisClassifier):
             solution = program.solve(np.ones(columns.shape[1]), self.C / self.C0)
         except SubproblemError as error:
             raise SubproblemError(
-                f"the refit failed: {error}; or a larger C0, or refit=False"
+                f"the refit with C / C0 for C failed: {error}; or a larger C0, or refit=False"
             ) from error
         run.solver.count(solution)
         weights = np.zeros(data.n_features)

@@ -27,6 +27,7 @@ from fsnotes.solvers.planes import PlaneProgram, flat_plane, l2_plane
 
 __all__ = ["L1TwinSVM", "TwinClassifier", "TwinSVM"]
 
+LEAST_C = 1e-12  # rounding of the other terms hides what a smaller penalty asks for
 FLAT = 1e-9  # part of the values of a plane up to which their variation is taken for rounding
 # The problem of the first class is that of the second with all signs exchanged, so that its plane
 # is minus the solution.
@@ -256,12 +257,12 @@ class TwinClassifier(KernelMixin, SparseClassifier):
 def check_penalties(name, value):
     """Raise unless `value` is a penalty, or two, one for each class."""
     if isinstance(value, (str, bytes, bool)) or is_real(value):
-        return check_real(name, value, 0, open_at=0, most=LARGEST_C)
+        return check_real(name, value, LEAST_C, most=LARGEST_C)
     penalties = pair_of(value)
     if penalties is None:
         raise ValueError(f"{name}={shown(value)}; pass a number, or two in the order of classes_")
     for penalty in penalties:
-        check_real(f"{name}={shown(value)} holds {name}", penalty, 0, open_at=0, most=LARGEST_C)
+        check_real(f"{name}={shown(value)} holds {name}", penalty, LEAST_C, most=LARGEST_C)
 
 
 def result_of_planes(planes, **more):
@@ -290,8 +291,8 @@ class TwinSVM(TwinClassifier):
     Parameters
     ----------
     c_fit : float or pair of float, default=1.0
-        Penalty of the squared distances to the plane of one's own class; above 0, at most 1e6. Two
-        are for the planes of both classes, in the order of ``classes_``.
+        Penalty of the squared distances to the plane of one's own class, from 1e-12 to 1e6. Two are
+        for the planes of both classes, in the order of ``classes_``.
     c_hinge : float or pair of float, default=1.0
         Penalty of the samples of the other class that are within the margin, likewise.
     kernel : str or callable, optional

@@ -224,7 +224,12 @@ def test_a_path_prunes_weighs_and_ends_below_a_trivial_bound():
         path = L1MPM().path(X, y)
     # a bound of 1 cannot be promised, so that the last of the usual 50 is left out
     assert path.retains[-1] < 1 and len(path.retains) == 49
-    for bad, words in (([], "shape"), ([[0.1]], "shape"), ([0.5, 1.1], "retains=1.1"), ([0], "=0")):
+    for bad, words in (
+        ([], "shape"),
+        ([[0.1]], "shape"),
+        ([0.5, 1.1], r"retains=\[0.5, 1.1\]; pass"),
+        ([0], r"=\[0\]; pass numbers from 0 to 1, 0 excl"),
+    ):
         with pytest.raises(ValueError, match=words):
             L1MPM(ridge=1).path(X, y, bad)
 

@@ -128,7 +128,7 @@ def test_wide_law():
         (lambda: make_cross_planes(9, noise=np.nan), "noise=nan"),
         (lambda: make_cross_planes(9, noise=np.inf), "noise=inf"),
         (lambda: make_moments(law="guess"), 'law=\'guess\'; pass "printed" or "meant"'),
-        (lambda: make_moments(9, 5), "n_features=5; pass a whole number from 10"),
+        (lambda: make_moments(9, 5), "n_features=5; pass at least n_informative=10"),
         (lambda: make_moments(9, n_informative=0), "n_informative=0"),
         (lambda: make_wide(3), "n_samples=3"),
         (lambda: make_wide(9, 9), "n_features=9"),

@@ -184,10 +184,12 @@ def test_the_frontier_takes_numbers_in_range(bad):
         ("beta", lambda beta: curve.is_feasible(0.1, beta)),
         ("mixture", curve.accuracies),
     ):
-        with pytest.raises(error, match=re.escape(f"{name}={bad!r}; pass numbers from 0 to 1")):
+        with pytest.raises(
+            error, match=rf"{name}={re.escape(repr(bad))}.*; pass numbers from 0 to 1"
+        ):
             ask(bad)
     if bad != 1.2:
-        with pytest.raises(error, match=re.escape(f"kappa1={bad!r}; pass numbers from 0 to inf")):
+        with pytest.raises(error, match=rf"kappa1={re.escape(repr(bad))}.*; pass numbers from 0"):
             curve.kappa2_max(bad)
     assert curve.kappa2_max(np.inf) == -np.inf and np.isnan(curve.beta_max(1))
     with pytest.raises((ValueError, TypeError), match="mixture=.*from 0 to 1"):
