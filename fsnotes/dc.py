@@ -233,7 +233,12 @@ class L0MPM(BoundedClassifier):
                 f"{given} is concave in {surrogate.concave_in} alone, so that a weighted l1 norm "
                 "does not lie above it and steps may rise; pass one that is concave in |w|"
             )
-        if self.majorizer == "dc" and not np.isfinite(surrogate.slope_at_zero):
+        steepest = surrogate.slope_at_zero
+        if np.isfinite(steepest) and steepest > LARGEST_ALPHA:
+            raise ValueError(
+                f"{given} has a slope of {steepest:g} at 0; pass one of at most {LARGEST_ALPHA:g}"
+            )
+        if self.majorizer == "dc" and not np.isfinite(steepest):
             raise ValueError(
                 f"{given} has an infinite slope at 0, so it is no difference of convex functions; "
                 'pass majorizer="reweighted"'

@@ -18,7 +18,9 @@ from fsnotes.core.validation import (
 __all__ = ["BasisClassifier", "KernelClassifier", "KernelMixin", "check_kernel"]
 
 KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2", "linear")
-LARGEST = 1e140  # value of a kernel, whose square must not overflow
+# The largest value of a kernel lies between these, since it is squared twice.
+SMALLEST = 1e-50
+LARGEST = 1e50
 SHIFT_INVARIANT = ("rbf", "laplacian")
 
 
@@ -74,10 +76,11 @@ class Kernel:
                 "columns"
             )
         largest = abs(values).max(initial=0)
-        if largest > LARGEST:
+        if largest > LARGEST or 0 < largest < SMALLEST:
             raise ValueError(
-                f"{self} has values up to {largest:.3g} on these rows, more than {LARGEST:g}, so "
-                "that their squares overflow; divide it, or scale the columns"
+                f"{self} has values up to {largest:.3g} on these rows; below {SMALLEST:g} and "
+                f"above {LARGEST:g} their products underflow or overflow; divide it, or scale the "
+                "columns"
             )
         return values
 

@@ -243,7 +243,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
 
     def _summary_table(self):
         if self.kernel is not None:
-            note = f"{len(self.support_vectors_)} points, kernel {self.kernel!r}"
+            note = f"{len(self.support_vectors_)} points, kernel {shown(self.kernel)}"
             return note, np.zeros(self.n_features_in_), {}
         scaled = self.coef_ * self.scale_
         names = [f"plane {label!r}" for label in self.classes_.tolist()]

