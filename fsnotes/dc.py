@@ -265,7 +265,9 @@ class L0MPM(BoundedClassifier):
         if self.n_features is not None and self.refit:
             weights = fill_up(weights, solution.weights, int(self.n_features))
         proof = result_of(*problem.solutions)
-        result = replace(proof, status=status, objective=result.objective, steps=result.steps)
+        # The steps are convex, but the sum of the surrogate is not.
+        proof = replace(proof, status=status, duality_gap=None)
+        result = replace(proof, objective=result.objective, steps=result.steps)
         return Solution(weights, value), result
 
 

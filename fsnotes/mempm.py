@@ -639,6 +639,8 @@ class _Search:
         proof = result_of(*solutions)
         none = {"newton": 0, "cone": 0, "products": 0}  # where all pairs are on the frontier
         found = {"pairs": len(self.solutions), "infeasible": self.infeasible}
+        # The norms are proved to be smallest, but no criterion to be largest beyond these pairs.
+        proof = replace(proof, duality_gap=None)
         return replace(proof, objective=float(value), counts=none | proof.counts | found)
 
     def select_and_refit(self, row, refit, equal_bounds):

@@ -800,7 +800,7 @@ def assert_plain(machine, X, y):
     """Types and shapes of what is fitted, and exact zeros beside the support."""
     result = machine.result_
     assert type(machine.objective_) is float and type(result.objective) is float
-    for name in ("duality_gap", "violation"):
+    for name in ("duality_gap", "step_gap", "violation"):
         value = getattr(result, name)
         assert value is None or (type(value) is float and value >= 0)
     assert all(type(count) is int for count in result.counts.values())
@@ -844,6 +844,15 @@ def assert_descends(result):
         assert type(step.objective) is float
 
 
+CONVEX = {"L1MPM", "SMPM", "MEMPM", "TwinSVM", "L1TwinSVM", "L1SVM", "SVMRanking", "RFS"}
+
+
+def is_proved(model):
+    """Whether a lower bound of the objective is known: the problem is convex, or certified."""
+    convex_power = getattr(model, "p", None) in (2, np.inf) and not isinstance(model, DSO)
+    return type(model).__name__ in CONVEX and getattr(model, "retain", 0) != 1 or convex_power
+
+
 @each_setting
 def test_results_are_plain_data(model):
     for seed in (0, 2):
@@ -851,7 +860,11 @@ def test_results_are_plain_data(model):
         machine = fitted(model, X, y)
         assert_plain(machine, X, y)
         assert_descends(machine.result_)
-        assert machine.result_.duality_gap is None or machine.result_.duality_gap <= 1e-6
+        if is_proved(model):
+            assert 0 <= machine.result_.duality_gap <= 1e-6
+        else:
+            assert machine.result_.duality_gap is None
+        assert machine.result_.step_gap is None or 0 <= machine.result_.step_gap <= 1e-6
         if knows_moments(machine) and takes("prune")(machine):
             assert 0 < machine.delta_ <= machine.largest_delta_
 

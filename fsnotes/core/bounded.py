@@ -178,7 +178,7 @@ def shortest(point, costs, normalization):
     weights = point.weights
     if normalization == "margin":
         weights = weights / max(point.margin_split.min(), LEAST_SPLIT)
-    return Solution(weights, costs @ abs(weights))
+    return Solution(weights, costs @ abs(weights), duality_gap=None)
 
 
 def nonnegligible(weights):
@@ -203,13 +203,19 @@ def split_margin(needs, margin):
 
 
 def result_of(*solutions):
-    """Result of the last of several cone programs, with the proof and the counts of all."""
+    """Result of a cone program, or of the last of several, with the counts of all.
+
+    A single one is proved by its duality gap, which of several is that of steps.
+    """
     counts = Counter()
     for solution in solutions:
         counts.update(solution.counts)
+    gaps = [float(s.duality_gap) for s in solutions if s.duality_gap is not None]
+    gap = max(gaps, default=None)
     return Result.solved(
         solutions[-1].objective,
-        duality_gap=max(float(solution.duality_gap) for solution in solutions),
+        duality_gap=gap if len(solutions) == 1 else None,
+        step_gap=gap,
         violation=max(float(solution.violation) for solution in solutions),
         counts=dict(counts),
     )

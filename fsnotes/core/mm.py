@@ -53,8 +53,13 @@ class Result:
     objective : float
     steps : tuple of Step
         Empty for methods that do not iterate over machines.
-    duality_gap, violation : float
-        Relative; the gap is 0 for a closed form, the violation the largest of a constraint.
+    duality_gap : float or None
+        Distance of `objective` to a lower bound that is certain, relative to it; None where no
+        bound is known, as for local minima and closed forms.
+    violation : float or None
+        The largest of a constraint, or of a condition of optimality; None where none is measured.
+    step_gap : float or None
+        The largest duality gap of the convex problems that were solved on the way and for a refit.
     counts : dict
         Of the work done, by kind.
     """
@@ -62,8 +67,9 @@ class Result:
     status: str
     objective: float
     steps: tuple[Step, ...] = ()
-    duality_gap: float = 0.0
-    violation: float = 0.0
+    duality_gap: float | None = None
+    violation: float | None = None
+    step_gap: float | None = None
     counts: dict[str, int] = field(default_factory=dict)
 
     @classmethod

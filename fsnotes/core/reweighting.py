@@ -280,7 +280,7 @@ class Run:
         _, result = stages(self._stages(Cs), start, callback=self._collect, **options)
         if self._problem.unsolved is not None:
             result = replace(result, status="stalled")
-        return replace(result, duality_gap=self.solver.largest_gap)
+        return replace(result, step_gap=self.solver.largest_gap)
 
     def problem(self, C):
         """Return the problem whose steps are taken at this C."""

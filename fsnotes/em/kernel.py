@@ -106,7 +106,7 @@ class SparseKernelSVM(BasisClassifier):
     SubproblemError
         If the first machine cannot be verified, or with `C0` the refit. A later step that is not is
         not taken, with a warning. Without `C0` a refit that is not verified, such as one of columns
-        that differ by rounding alone, is returned with a warning, and its ``duality_gap`` tells.
+        that differ by rounding alone, is returned with a warning, and its ``step_gap`` tells.
 
     Notes
     -----
@@ -214,8 +214,8 @@ class SparseKernelSVM(BasisClassifier):
         self.dual_coef_ = weights[order][None]
         self.intercept_ = np.array([data.offset(weights)])
         self.objective_ = self._value(run, weights)
-        gap = max(run.result.duality_gap, refit_gap)
-        self.result_ = replace(run.result, duality_gap=gap, counts=dict(run.solver.counts))
+        gap = max(run.result.step_gap or 0.0, refit_gap)
+        self.result_ = replace(run.result, step_gap=gap, counts=dict(run.solver.counts))
 
     def _check_values(self, values, gram):
         off = abs(gram - gram.T).max()

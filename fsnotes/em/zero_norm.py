@@ -208,8 +208,8 @@ class ZeroNormSVM(SparseClassifier):
         self.objective_ = search.candidate(scaled).objective
         for run in runs:
             search.counts.update(run.solver.counts)
-        gap = max(main.result.duality_gap, search.gap)
-        self.result_ = replace(main.result, duality_gap=gap, counts=dict(search.counts))
+        gap = max(main.result.step_gap or 0.0, search.gap)
+        self.result_ = replace(main.result, step_gap=gap, counts=dict(search.counts))
 
     def _new_run(self, data):
         return Run(data, SoftMargins(data), partial(ZeroNorm, p=self.p), self._least(data))

@@ -42,17 +42,15 @@ def simplex(problem):
 
 def attempt(problem):
     """The optimal value, or None."""
-    options = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
-    # nothing less accurate is an answer, of which CVXPY would warn
-    options |= {f"reduced_{name}": options[name] for name in options if name.startswith("tol")}
-    options |= {"reduced_tol_infeas_abs": 1e-8, "reduced_tol_infeas_rel": 1e-8}
+    tight = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+    # in the steps of `problem.solve`, which would warn of answers that are less accurate
+    data, chain, inverse_data = problem.get_problem_data(cp.CLARABEL, solver_opts=tight)
     # the first shift of its linear systems and scaling of its data that are accurate enough
     for shift, scaled in itertools.product((1e-8, 1e-10, 1e-12), (True, False)):
-        options |= {"static_regularization_constant": shift, "equilibrate_enable": scaled}
-        try:
-            problem.solve(**options)
-        except cp.SolverError:
-            continue
-        if problem.status in (cp.OPTIMAL, cp.INFEASIBLE):
+        options = {"static_regularization_constant": shift, "equilibrate_enable": scaled}
+        found = chain.solve_via_data(problem, data, solver_opts=tight | options)
+        solution = chain.invert(found, inverse_data)
+        if solution.status in (cp.OPTIMAL, cp.INFEASIBLE):
+            problem.unpack(solution)
             return float(problem.value) if problem.status == cp.OPTIMAL else None
     return None

@@ -50,8 +50,8 @@ class HingeSelector(SparseClassifier):
             machines = SoftMargins(data)
             machine = machines.solve((weights != 0).astype(float), self.C)
             weights = beyond_rounding(machine, data)
-            gap = max(self.result_.duality_gap, machines.largest_gap)
-            self.result_ = replace(self.result_, duality_gap=gap)
+            gap = max(self.result_.step_gap or 0.0, machines.largest_gap)
+            self.result_ = replace(self.result_, step_gap=gap)
         found = np.count_nonzero(weights)
         fewer = f"only {found} have a weight in the solutions on the way"
         if self._raised_to is not None:

@@ -49,7 +49,7 @@ class L1SVM(SparseClassifier):
         ``|w|_1 + C`` times the mean hinge loss, before features are chosen by number and before
         the refit; the sum over the classes if there are many.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
-        ``result_.duality_gap`` is the largest of all programs, those of the refit included.
+        ``result_.duality_gap`` is the largest of all programs, ``step_gap`` that of the refit.
 
     Notes
     -----
@@ -107,7 +107,8 @@ class L1SVM(SparseClassifier):
             solutions.append(program.solve(np.ones(len(costs)), self.C))
             counts.update(program.counts)
         weights = np.array([solution.weights / costs for solution in solutions])
-        gaps = [solution.duality_gap for solution in solutions]
+        gap = max(solution.duality_gap for solution in solutions)
+        refit_gaps = [0.0]
         idle = np.flatnonzero(~weights.any(axis=1))
         chosen = self._choose(weights * costs)
         weights[:, ~chosen] = 0
@@ -118,7 +119,7 @@ class L1SVM(SparseClassifier):
                 machine = SoftMargin(Z[:, chosen], own, probability)
                 margin = machine.solve(1 / costs[chosen], 2 * self.C)
                 weights[k, chosen] = margin.weights
-                gaps.append(float(margin.duality_gap))
+                refit_gaps.append(float(margin.duality_gap))
             offsets[k] = best_offset(own - Z @ weights[k], own, probability)
         if chosen.any() and len(idle):
             self._warn_of_classes(idle)
@@ -127,7 +128,9 @@ class L1SVM(SparseClassifier):
             self._warn_of_small_C(map(HingeProgram, rows))
         self._set_planes(features, weights, offsets)
         self.objective_ = float(sum(solution.objective for solution in solutions))
-        self.result_ = Result.solved(self.objective_, duality_gap=max(gaps), counts=dict(counts))
+        self.result_ = Result.solved(
+            self.objective_, duality_gap=gap, step_gap=max(refit_gaps), counts=dict(counts)
+        )
 
     def _choose(self, sizes):
         """The features that have a weight, or as many as are asked for of the largest norms."""

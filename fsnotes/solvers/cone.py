@@ -77,7 +77,8 @@ class Solution:
     ----------
     weights, objective
     duality_gap, violation : float
-        Relative: of the objective and a lower bound from feasible multipliers, and of constraints.
+        Relative: of the objective and a lower bound from feasible multipliers, None where there is
+        none, and of constraints.
     slopes : ndarray of shape (n_features,)
         Of tilt and constraints; within ``[-c, c]`` at an optimum, at an end where selected.
     deviations : ndarray of shape (2,)
@@ -88,7 +89,7 @@ class Solution:
 
     weights: np.ndarray
     objective: float
-    duality_gap: float = 0.0
+    duality_gap: float | None = None
     violation: float = 0.0
     slopes: np.ndarray | None = None
     deviations: np.ndarray | None = None

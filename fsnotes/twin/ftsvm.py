@@ -1,5 +1,7 @@
 """FTSVM: few features that both planes of a twin machine share; and a ranking of features."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
@@ -229,7 +231,11 @@ class FTSVM(TwinClassifier):
                 ConvergenceWarning,
             )
         planes = refit_planes(data, state.mask, state.planes, self.refit)
-        return state.mask, planes, search.result(state)
+        result = search.result(state)
+        if np.isfinite(self.bound_) and state.value > 0:
+            gap = max(0.0, 1 - self.bound_ / state.value)
+            result = replace(result, duality_gap=float(gap))
+        return state.mask, planes, result
 
     def _first_mask(self, objective):
         """The set of features from which the search begins."""

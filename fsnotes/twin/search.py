@@ -62,7 +62,8 @@ class Search:
         """Return the history and how the search ended, in this set."""
         gap = self.objective.duality_gap(state)
         counts = dict(self.objective.counts)
-        return Result(self.status, state.value, tuple(self.steps), gap, counts=counts)
+        steps = tuple(self.steps)
+        return Result(self.status, state.value, steps, step_gap=gap, counts=counts)
 
     # ------------------------------------------------------------ the published search
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
+from cvxpy.reductions.solvers.solving_chain import SolvingChain
 from scipy.optimize import linprog, minimize, nnls
 
 from fsnotes import literal
@@ -158,24 +159,33 @@ def test_an_answer_that_is_not_optimal_is_none():
 
 def test_tolerances_are_tight(monkeypatch):
     """Of the two functions that call a solver, which are all that do."""
-    asked = []
-    original = cp.Problem.solve
+    programs = []
+    cones = []
+    solve = cp.Problem.solve
+    solve_via_data = SolvingChain.solve_via_data
 
-    def solve(problem, **options):
-        asked.append(options)
-        return original(problem, **options)
+    def simplex(problem, **options):
+        programs.append(options)
+        return solve(problem, **options)
 
-    monkeypatch.setattr(cp.Problem, "solve", solve)
-    literal.mpm(*draw(0, 3))
+    def interior(chain, problem, data, solver_opts):
+        cones.append(solver_opts)
+        return solve_via_data(chain, problem, data, solver_opts=solver_opts)
+
+    monkeypatch.setattr(cp.Problem, "solve", simplex)
     literal.l1_twin_svm(*draw_twins(0, n=2))
-    cone, *programs = asked
+    monkeypatch.setattr(SolvingChain, "solve_via_data", interior)
+    literal.mpm(*draw(0, 3))
+    assert len(programs) == 2
+    cone = cones[0]
     assert cone["tol_gap_abs"] == cone["tol_gap_rel"] == cone["tol_feas"] == 1e-9
     for options in programs:
         tolerances = options["primal_feasibility_tolerance"], options["dual_feasibility_tolerance"]
         assert options["solver"] == cp.HIGHS and tolerances == (1e-9, 1e-9)
     for file in Path(literal.__file__).parent.glob("*.py"):
-        calls = file.read_text().replace("np.linalg.solve(", "").count(".solve(")
-        assert calls == (2 if file.name == "solving.py" else 0)
+        text = file.read_text().replace("np.linalg.solve(", "")
+        expected = 1 if file.name == "solving.py" else 0
+        assert text.count(".solve(") == text.count(".solve_via_data(") == expected
 
 
 @pytest.mark.parametrize("theta", [0, 0.3, 0.5, 1])

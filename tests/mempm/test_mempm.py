@@ -408,7 +408,7 @@ def test_every_pair_is_its_literal_statement(name):
     machine = FSMEMPM(**LITERAL[name]).fit(X, y)
     known = known_of(X, y, machine.scale, machine.ridge)
     same_as_stated(machine.trace_, known, 36)
-    assert machine.result_.duality_gap <= 1e-6 and machine.result_.violation <= 1e-7
+    assert machine.result_.step_gap <= 1e-6 and machine.result_.violation <= 1e-7
 
 
 def same_as_stated(trace, known, most):

@@ -304,8 +304,8 @@ def test_they_serve_scikit_learn(score):
 @pytest.mark.parametrize(
     ("X", "y", "said"),
     [
-        ([[1, np.nan], [2, 3]], [0, 1], "Input X contains NaN"),
-        ([[1, np.inf], [2, 3]], [0, 1], "Input X contains infinity"),
+        ([[1, np.nan], [2, 3]], [0, 1], "X has NaN or infinity"),
+        ([[1, np.inf], [2, 3]], [0, 1], "X has NaN or infinity"),
         ([[1, 2], [2, 3]], [1, 1], "y holds one class, 1; pass rows of two classes or more"),
         ([[1, 2], [2, 3]], [0.5, 0.7], "Unknown label type: continuous"),
         ([[1, 2], [2, 3]], [0, 1, 1], "inconsistent numbers of samples"),

@@ -442,8 +442,8 @@ def test_scores_and_probabilities(crescents):
     assert np.array_equal(found[:, 1] > 0.5, scores > 0)
 
 
-@pytest.mark.parametrize("heavy", [1e20, 1e300])
+@pytest.mark.parametrize("heavy", [1e20, 1e50])
 def test_a_mode_that_is_not_reached_is_told(heavy, crescents):
-    weights = np.where(np.arange(80) < 40, heavy, 1 / heavy)
+    weights = np.where(np.arange(80) < 40, heavy, 2 / heavy)
     with pytest.raises(SubproblemError, match="^the mode was not found; pass weights of rows"):
         RVM(gamma=1.0).fit(*crescents, sample_weight=weights)

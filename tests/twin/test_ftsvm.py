@@ -133,7 +133,7 @@ def checked(machine, X, y, values=None, sample_weight=None, flips=None):
     assert [step.stage for step in steps] == sorted(step.stage for step in steps)
     for before, after in itertools.pairwise(steps):
         assert before.stage < after.stage or after.objective <= before.objective * (1 + 1e-7)
-    assert machine.result_.status == "converged" and machine.result_.duality_gap <= 1e-7
+    assert machine.result_.status == "converged" and machine.result_.step_gap <= 1e-7
     if not machine.refit and machine.kernel is None:  # a feature is on where it has a weight
         assert np.array_equal(machine.support_, (machine.coef_ != 0).any(axis=0))
     if machine.search == "flip" and machine.n_features is None:
