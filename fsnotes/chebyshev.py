@@ -388,12 +388,11 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     def largest(class_index):
         permuted = replace(samples, class_index=class_index)
         try:
-            problem = machine._moment_problem(
-                machine._class_moments(permuted), permuted, quiet=True
-            )
+            moments = machine._class_moments(permuted)
+            problem = machine._moment_problem(moments, permuted, quiet=True)
+            return float(delta(minimax(problem.pair).kappa))
         except EqualMeansError:
             return 0.0
-        return float(delta(minimax(problem.pair).kappa))
 
     orders = (random.permutation(samples.class_index) for _ in range(n_permutations))
     return np.array([largest(class_index) for class_index in orders])

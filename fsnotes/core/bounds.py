@@ -6,6 +6,8 @@ import numpy as np
 from scipy import linalg, special
 from scipy.optimize import brentq
 
+from fsnotes.errors import EqualMeansError
+
 __all__ = ["Frontier", "FrontierPoint", "delta", "kappa", "minimax"]
 
 # A class without variance gets at least this part of the margin between the means.
@@ -78,6 +80,11 @@ class Frontier:
         # Where one class alone has variance, a small difference of means is left by rounding.
         one_class = (self._first == 0) | (self._second == 0)
         self._mean_diff[one_class & (abs(self._mean_diff) < LEAST_KAPPA)] = 0
+        if null is None and not self._mean_diff.any():
+            raise EqualMeansError(
+                "the class means differ by rounding alone, so no linear machine tells the classes "
+                "apart by moments; transform the features, by squares for example"
+            )
         variances = np.array([self._first, self._second])
         squares = variances * self._mean_diff**2
         self._both = variances[:, ~one_class]
@@ -288,9 +295,18 @@ def _outside(vector, projection):
 
 
 def minimax(pair, features=None):
-    """The minimax probability machine of the features given, or of all, as a `FrontierPoint`."""
-    pair = pair if features is None else pair.subset(features)
-    return _minimax_by_newton(pair) or Frontier(pair).balanced()
+    """The minimax probability machine of the features given, or of all, as a `FrontierPoint`.
+
+    Where the class means of the features given are equal, weights and kappa are 0; if those of
+    all are, an `EqualMeansError` is raised.
+    """
+    chosen = pair if features is None else pair.subset(features)
+    try:
+        return _minimax_by_newton(chosen) or Frontier(chosen).balanced()
+    except EqualMeansError:
+        if features is None:
+            raise
+        return FrontierPoint(np.zeros(len(features)), np.zeros(2), 0.0, np.full(2, 0.5), 0.5)
 
 
 def _minimax_by_newton(pair):

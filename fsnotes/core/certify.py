@@ -198,7 +198,7 @@ class _Search:
 
     def kappa(self, features):
         self.count(1)
-        return minimax(self.pair, features).kappa if self.pair.mean_diff[features].any() else 0.0
+        return minimax(self.pair, features).kappa
 
     def uppers(self, kept, others):
         """For each row of others, with what is kept, a kappa that is not exceeded.

@@ -51,6 +51,8 @@ class Kernel:
             # Rounding must not move the mean of a constant column from its value.
             self.origin = np.clip(origin, points.min(axis=0), points.max(axis=0))
 
+    # A kernel function far from its point is zero.
+    @np.errstate(under="ignore")
     def __call__(self, rows, points):
         """Values at these rows, one column a point."""
         if not len(points):  # A kernel is not asked about no points.

@@ -38,7 +38,7 @@ def remove_features(pair, features, least_kappa=0.0, n_features=1):
     while len(features) > max(n_features, 1):
         for rest in _one_less(pair, features, point):
             smaller = minimax(pair, rest)
-            if smaller.kappa >= least_kappa:
+            if smaller.kappa >= least_kappa and smaller.kappa > 0:
                 features, point = rest, smaller
                 break
         else:
@@ -79,8 +79,6 @@ def _exchange(pair, features, point, goal):
             rest = np.delete(features, leaver)
             for outsider in outsiders:
                 tried = np.append(rest, outsider)
-                if not pair.mean_diff[tried].any():  # equal means, no margin
-                    continue
                 other = minimax(few, np.searchsorted(concerned, tried))
                 if other.kappa > best:
                     best = other.kappa
@@ -111,7 +109,8 @@ def _newcomers(pair, features, point):
     steps = crossed / inverse.diagonal()[:, None]
     rest = pair.mean_diff - pair.mean_diff[features] @ crossed + weights[:, None] * steps
     left = diagonal - (mixed * crossed).sum(axis=0) + crossed * steps
-    gains = np.where(left > DEPENDENT * diagonal, rest**2 / np.maximum(left, 1e-300), 0)
+    adds = left > DEPENDENT * diagonal
+    gains = np.divide(rest**2, left, out=np.zeros_like(rest), where=adds)
     gains[:, features] = 0
     return [_largest(row, NEWCOMERS) for row in gains]
 

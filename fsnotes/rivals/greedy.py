@@ -123,8 +123,8 @@ def _search(pair, forward, size, least, whole):
     while selected.sum() != size:
         movers = np.flatnonzero(selected != forward)
         sets = [np.flatnonzero(selected ^ (everything == mover)) for mover in movers]
-        solutions = [minimax(pair, s) if pair.mean_diff[s].any() else None for s in sets]
-        kappas = [found.kappa if found else 0.0 for found in solutions]
+        solutions = [minimax(pair, features) for features in sets]
+        kappas = [solution.kappa for solution in solutions]
         best = int(np.argmax(kappas))
         if not forward and kappas[best] < least:
             break

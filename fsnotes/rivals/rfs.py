@@ -1,7 +1,9 @@
 """Robust feature selection: rows of residuals and rows of weights, each by its length."""
 
+from dataclasses import replace
+
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
@@ -9,11 +11,12 @@ from fsnotes.core.joint import REFIT_C, JointClassifier
 from fsnotes.core.mm import Result, stages
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_real
-from fsnotes.errors import SelectionWarning, SubproblemError, warn
+from fsnotes.errors import SelectionWarning, warn
 
 __all__ = ["RFS", "RowSums"]
 
 LEAST_LAM = 1e-12  # of a smaller one rounding leaves nothing beside the residuals
+SMALLEST_LAM = 1e-30  # relative to the largest weight of a sample; proofs need about 1e-12
 STAGES = 25  # most values of the smoothing
 FIRST = 0.1  # part of the objective that the first smoothing may cost
 SMALLER = 0.1  # part of a smoothing that is left in the next stage
@@ -98,6 +101,9 @@ class RowSums:
         return stages(self._stages(tol), self.W, tol=0, max_iter=max_iter, warn_of=("rose",))
 
     def _stages(self, tol):
+        # No weights may be the optimum, with these dual variables for proof.
+        Y = self.targets[: len(self.X)]
+        self.bound(-Y * (self.factors[: len(Y)] / lengths(Y))[:, None])
         units = np.add.reduceat(self.factors, [0, len(self.X)])
         smoothing = np.full(2, np.inf)
         for _ in range(STAGES):
@@ -118,6 +124,8 @@ class RowSums:
         rows = self.apply(W) - self.targets
         return rows, lengths(rows, self.eps)
 
+    # what is not finite is no step
+    @np.errstate(all="ignore")
     def minimize(self, tangent, W):
         """A point no higher than the minimiser of the majoriser, or W itself to end the stage."""
         self.W = W
@@ -144,6 +152,8 @@ class RowSums:
 
         slope = self.adjoint(theta)
         inverse = self.factorize(curvature)
+        if inverse is None:
+            return W
         linear = LinearOperator((W.size, W.size), matvec=curve, dtype=float)
         preconditioner = LinearOperator(
             linear.shape, matvec=lambda rows: inverse(rows.reshape(W.shape)), dtype=float
@@ -152,13 +162,17 @@ class RowSums:
         accuracy = INEXACT ** (1 + self.idle)
         move, _ = cg(linear, -slope.ravel(), rtol=accuracy, maxiter=PRODUCTS, M=preconditioner)
         move = move.reshape(W.shape)
-        self.theta = theta + turn(self.apply(move))
+        if np.isfinite(move).all():
+            self.theta = theta + turn(self.apply(move))
         plain = W - inverse(slope)
-        limit = self.value(plain)
+        before = self.value(W)
+        reached = self.value(plain)
+        # Where samples weigh so much that their residuals are rounding, even this may rise.
+        limit = min(reached, before * (1 + NO_GAIN))
         for part in PARTS:
             if self.value(W + part * move) <= limit:
                 return W + part * move
-        return plain if limit <= self.value(W) else W
+        return plain if reached <= before else W
 
     def is_over(self, rows, smoothed, theta):
         """Whether a lower bound is near enough, or the value has stood still for some steps."""
@@ -175,24 +189,29 @@ class RowSums:
         return self.gap(self.W) <= self.target or value - bound <= enough or self.idle > IDLE
 
     def factorize(self, curvature):
-        """A function that inverts the majoriser's matrix, by the smaller dimension."""
+        """A function that inverts the majoriser's matrix, by the smaller dimension; else None."""
         self.n_steps += 1
         N, n = self.X.shape
         roots = np.sqrt(1 / curvature[N:])[:, None]
         B = self.X * np.sqrt(curvature[:N])[:, None] * roots.T
         square = B @ B.T if n > N else B.T @ B
         square.flat[:: len(square) + 1] += 1
+        if not np.isfinite(square).all():
+            return None
         try:
-            lower = cho_factor(square)
+            factor = cho_factor(square)
         except LinAlgError:
-            message = "weights cannot be found by floating point; pass a larger lam or max_iter"
-            raise SubproblemError(message) from None
+            # Its digits are lost where samples weigh too much or columns depend on each other.
+            base = qr(B.T, mode="r")[0][:N] if n > N else B
+            rows = np.vstack([base, np.eye(len(square))])
+            heaviest = np.argsort(-abs(rows).max(axis=1), kind="stable")
+            factor = qr(rows[heaviest], mode="r")[0][: len(square)], False
 
         def inverse(slope):
             scaled = roots * slope
             if n > N:
-                return roots * (scaled - B.T @ cho_solve(lower, B @ scaled))
-            return roots * cho_solve(lower, scaled)
+                return roots * (scaled - B.T @ cho_solve(factor, B @ scaled, check_finite=False))
+            return roots * cho_solve(factor, scaled, check_finite=False)
 
         return inverse
 
@@ -223,7 +242,8 @@ class RFS(JointClassifier):
     Parameters
     ----------
     lam : float, default=1.0
-        Penalty of the lengths of rows of weights, from 1e-12, where each row of the data counts 1.
+        Penalty of the lengths of rows of weights, where each row of the data counts 1; from 1e-12,
+        and at least 1e-30 of the largest sample_weight.
         A warning says where it is too large to select a feature.
     n_features : int, optional
         Select so many at most: those with the longest rows of weights. No more than are alive.
@@ -320,20 +340,31 @@ class RFS(JointClassifier):
         # With two classes one column tells all; rows of both are longer by the root of 2.
         both = len(self.classes_) == 2
         Y = data.signs[:, 1:] if both else data.signs
-        sums = RowSums(data.X, Y, data.sample_weight, self.lam)
+        heaviest = float(data.sample_weight.max())
+        if self.lam < SMALLEST_LAM * heaviest:
+            raise ValueError(
+                f"lam={self.lam:g} is nothing beside a sample of weight {heaviest:g}; pass a lam "
+                f"of {SMALLEST_LAM * heaviest:g} or more, or a smaller sample_weight"
+            )
+        # With a power of four as unit, whose root is exact, no digit changes and squares exist.
+        _, exponent = np.frexp(max(self.lam, heaviest))
+        unit = 4.0 ** ((exponent - 1) // 2)
+        sums = RowSums(data.X, Y, data.sample_weight / unit, self.lam / unit)
         W, result = sums.solve(self.tol, self.max_iter)
         W = drop_fading(sums, W)
         gap = sums.gap(W)
         self.n_iter_ = sums.n_steps
-        self.objective_ = sums.objective(W) * (2**0.5 if both else 1)
+        self.objective_ = unit * sums.objective(W) * (2**0.5 if both else 1)
+        steps = tuple(replace(step, objective=unit * step.objective) for step in result.steps)
         status = "converged" if gap <= self.tol else "max_iter"
         status = "rose" if result.status == "rose" else status
         counts = {"factorisation": sums.n_steps}
-        self.result_ = Result(status, self.objective_, result.steps, gap, counts=counts)
+        self.result_ = Result(status, self.objective_, steps, gap, counts=counts)
         if status == "max_iter":
             warn(
                 f"not converged: the duality gap is {gap:.1e} of the objective, more than "
-                f"tol={self.tol:g}; raise max_iter, tol or lam",
+                f"tol={self.tol:g}; raise max_iter, tol or lam, or pass sample_weight that "
+                "differ less",
                 ConvergenceWarning,
             )
         return np.hstack([-W, W]) if both else W

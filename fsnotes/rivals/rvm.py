@@ -266,7 +266,7 @@ class Posterior:
         return losses + wrong @ sizes + x[1:] @ x[1:] / 2
 
     # far out, where curvatures vanish, a step may be too long to be squared
-    @np.errstate(over="ignore", invalid="ignore")
+    @np.errstate(over="ignore", under="ignore", invalid="ignore")
     def _find_mode(self, x):
         """Find the mode by Newton's method with halved steps; minus the log posterior there."""
         prior = np.append(0.0, np.ones(len(x) - 1))

@@ -123,6 +123,8 @@ class ConeProblem:
     pair: MomentPair
     normalization: str
 
+    # a number too small to be told from zero is zero
+    @np.errstate(under="ignore")
     def solve(self, kappas, costs=None, tilt=None, *, constant=0.0, feasible=None, start=None):
         """Return the `Solution` for these bounds, costs and tilt, or raise a `SubproblemError`.
 
@@ -360,6 +362,8 @@ class WorkingSet:
 
     # Newton's method on the features selected
 
+    # a guess may lead beyond the range of numbers, and what is not finite is no answer
+    @np.errstate(over="ignore", invalid="ignore")
     def newton(self, start):
         """Find an optimum from a guess, or None. Features join and leave until none would."""
         weights = np.zeros(len(self.features))

@@ -20,6 +20,7 @@ QUICK = 20  # most Newton steps from the last multipliers, before proximal steps
 # Softness is relative to the square of a row, since that is what it is added to.
 APPROACH = (1e-2, 1e-3, 3e-4)  # softness on the way to little or none
 HARD = 1e-11  # softness of a proximal step that begins near the solution
+REMEDY = "pass columns, and a sample_weight, whose sizes differ less, or a smaller C"
 CAREFUL = tuple(10.0 ** np.arange(-3, -21, -1))  # softness of proximal steps from anywhere
 
 
@@ -162,7 +163,7 @@ class Program:
         if fit.violation > VERIFIED:
             raise SubproblemError(
                 "a quadratic program was not solved: it violates its optimality conditions by "
-                f"{fit.violation:.1e}, more than {VERIFIED:g}"
+                f"{fit.violation:.1e}, more than {VERIFIED:g}; {REMEDY}"
             )
         return fit, base @ fit.weights
 
@@ -277,7 +278,7 @@ def factor(square, softness):
     square[np.diag_indices(len(square))] += softness
     lower, failed = dpotrf(square, lower=1, overwrite_a=1)
     if failed:
-        raise SubproblemError("a quadratic program was not solved: its sizes differ too much")
+        raise SubproblemError(f"a quadratic program was not solved; {REMEDY}")
     return lower
 
 
