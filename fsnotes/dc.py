@@ -343,6 +343,7 @@ class KernelMPM(KernelClassifier):
         super()._check_parameters()
         check_real("ridge", self.ridge, 0, optional=True)
 
+    @np.errstate(under="ignore")  # kernel functions far from their points are zero
     def _fit_samples(self, samples):
         self._scale_features(samples)
         points = self._prepare_kernel(samples)

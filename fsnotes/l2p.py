@@ -367,7 +367,7 @@ class DSO(JointClassifier):
         except Unbounded as error:
             raise self._not_separable(error.certificates, samples) from None
         C = REFIT_C if self.C is None else self.C
-        self._select_and_refit(features, data, W, C, self.refit or not W[:-1].any())
+        self._select_and_refit(features, data, W, C, self.refit)
         self._warn(len(features.used), data.margins(W).min())
 
     def _descend(self, data):

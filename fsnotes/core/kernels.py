@@ -51,8 +51,7 @@ class Kernel:
             # Rounding must not move the mean of a constant column from its value.
             self.origin = np.clip(origin, points.min(axis=0), points.max(axis=0))
 
-    # A kernel function far from its point is zero.
-    @np.errstate(under="ignore")
+    @np.errstate(under="ignore")  # kernel functions far from their points are zero
     def __call__(self, rows, points):
         """Values at these rows, one column a point."""
         if not len(points):  # A kernel is not asked about no points.
@@ -109,6 +108,7 @@ class KernelMixin:
         self.gamma_ = self._kernel.gamma
         return points
 
+    @np.errstate(under="ignore")  # kernel functions far from their points are zero
     def decision_function(self, X):
         """Score of each row; above 0 is ``classes_[1]``.
 

@@ -78,8 +78,7 @@ class Result:
         return cls("solved", float(objective), **more)
 
 
-# a number too small to be told from zero is zero
-@np.errstate(under="ignore")
+@np.errstate(under="ignore")  # what is too small to be told from zero is zero
 def majorize_minimize(
     problem, start, tol=1e-6, max_iter=100, callback=None, stage=0, warn_of=("rose", "max_iter")
 ):

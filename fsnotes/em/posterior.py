@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import erfcx, log_ndtr, ndtri
 
-from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 
 __all__ = ["Lasso", "ProbitData", "Reweighted", "curvature", "ratio", "ridge"]
 
@@ -79,7 +79,10 @@ class ProbitData:
 
     def best_offset(self):
         """Return the point of the largest likelihood without weights."""
-        offset = ndtri(self.sample_weight @ (self.signs > 0) / self.sample_weight.sum())
+        parts = [self.sample_weight @ (self.signs * sign > 0) for sign in (1, -1)]
+        positive, negative = np.array(parts) / self.sample_weight.sum()
+        # A part that rounds to 1 has an offset nevertheless, by that of the others.
+        offset = ndtri(positive) if positive < 1 else -ndtri(negative)
         return np.append(np.zeros(self.n_columns), offset / self.one)
 
     def expected(self, x):
@@ -116,9 +119,9 @@ class ProbitData:
             scores = A @ u[:-1] + u[-1]
             margins = self.signs * scores
             ratios = ratio(margins)
-            curves = curvature(margins, ratios)
+            curves = np.maximum(curvature(margins, ratios), SMALLEST_CURVE)
             # The target is where the tangent of the slope is 0, unless the curve is flat already.
-            targets = scores + self.signs * ratios / np.maximum(curves, SMALLEST_CURVE)
+            targets = scores + self.signs * ratios / curves
             self.counts["linear system"] += 1
             step = np.append(*ridge(A, targets, self.sample_weight * curves)) - u
             slopes = self.sample_weight * self.signs * ratios
@@ -177,10 +180,14 @@ class Reweighted:
         self.alpha = alpha
         self.floors = floors
         self.published = published
+        self.rose = False
+        self.measured = None, np.nan
 
     def value(self, x):
         """Return minus the log likelihood plus the penalty."""
-        return self.data.loss(x) + self.penalty(abs(x[:-1]))
+        if self.measured[0] is not x:
+            self.measured = x, self.data.loss(x) + self.penalty(abs(x[:-1]))
+        return self.measured[1]
 
     def size(self, x):
         """Return the number of features, of which the offset is none."""
@@ -199,14 +206,27 @@ class Reweighted:
         return sizes if self.alpha is None else np.sqrt(sizes / self.alpha)
 
     def minimize(self, sizes, x):
-        """Return the next point, in which weights below their floors are zero."""
+        """Return the next point, in which weights below their floors are zero.
+
+        Where samples weigh so much that the system of the step has lost its digits, Newton's method
+        goes on, and no weight is dropped; the point stays where that does not gain, either.
+        """
+        limit = self.value(x) * (1 + NO_RISE)
         new = self.data.em_step(sizes, x) if self.published > 0 else x
         self.published -= 1
         if abs(new - x).max() <= SLOW * abs(new).max() and self.published < np.inf:
             self.published = 0
             new = self.data.minimize_ridge(sizes, x)
-        new[:-1] = np.where(abs(new[:-1]) > self.floors, new[:-1], 0)
-        return new if self.alpha is None else self.revive(new)
+        new = self.finish(new)
+        self.rose = not self.value(new) <= limit
+        if self.rose:
+            new = self.data.minimize_ridge(sizes, x)
+        return new if self.value(new) <= limit else x
+
+    def finish(self, x):
+        """Return the point without weights below their floors, but for one that has to return."""
+        x[:-1] = np.where(abs(x[:-1]) > self.floors, x[:-1], 0)
+        return x if self.alpha is None else self.revive(x)
 
     def revive(self, x):
         """Let the weight at zero whose slope exceeds alpha most, if one does, leave zero.
@@ -238,7 +258,8 @@ class Reweighted:
         score_slopes = self.data.score_slopes(x)
         slopes = score_slopes @ self.data.Z
         live = weights != 0
-        offset = abs(score_slopes.sum()) / abs(score_slopes).sum()
+        size = abs(score_slopes).sum()
+        offset = abs(score_slopes.sum()) / size if size > 0 else 0.0
         if self.alpha is None:
             off = np.where(live, abs(weights * slopes - 1), 0)
         else:

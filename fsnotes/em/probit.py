@@ -23,6 +23,21 @@ __all__ = ["ProbitEM"]
 MET = 1e-4
 # Steps of EM before those of Newton's method: they decide which weights survive.
 PUBLISHED = 10
+# Columns are copies where they agree to so many digits, in their deviations.
+DIGITS = 9
+
+
+def first_of_copies(X, features):
+    """Return the places of the first of features that are equal in their units, up to the sign."""
+    places = {}
+    for place, used in enumerate(features.used):
+        column = (X[:, used] - features.center[place]) / features.deviations[place]
+        column = column.round(DIGITS)
+        column *= np.sign(column[abs(column).argmax()])
+        length = features.deviations[place] / features.unit[place]
+        # Adding 0 turns -0.0, which has other bytes, into 0.0.
+        places.setdefault(((column + 0.0).tobytes(), f"{length:.{DIGITS}g}"), place)
+    return np.array(list(places.values()), dtype=int)
 
 
 of_features = available_if(lambda estimator: estimator.kernel is None)
@@ -99,8 +114,8 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     -----
     A step solves linear systems of N rows and the k features, or points, that are not zero, in
     O(N k min(N, k)), beside O(N n) for units and slopes; a kernel adds O(N^2 n) time and O(N^2)
-    memory. Equal rows are one row, of the sum of their weights, and of equal columns the first
-    may be selected. The start is the machine with the penalty ``|w|_2^2 / 2``.
+    memory. Equal rows are one row, of the sum of their weights, and of columns that are equal
+    in units of selection, up to the sign, the first may be selected. The start is the machine with the penalty ``|w|_2^2 / 2``.
 
     With "jeffreys" a weight below the floor is zero for good. Every weight that is left meets ``w_j
     slope_j = 1``, with the slope of the log likelihood, so that at most 0.295 features per row can
@@ -159,13 +174,14 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         check_count("max_iter", self.max_iter, most=MOST_STEPS)
         check_bool("scale", self.scale)
 
+    @np.errstate(under="ignore")  # densities far out are zero
     def _fit_samples(self, samples):
         """Select points or, without a kernel, features that vary; of equal ones, the first."""
         if self.kernel is not None:
             return self._fit_points(samples)
         samples = samples.deduplicate()
         features = self._scale_features(samples)
-        features = features.take(first_of_equals(samples.X.T[features.used]))
+        features = features.take(first_of_copies(samples.X, features))
         data = ProbitData(features.apply(samples.X), samples.signs, samples.sample_weight)
         weights, offset = self._maximize(data)
         self._set_planes(features, [weights], [offset])
@@ -197,11 +213,13 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         if data.n_columns and not x[:-1].any():
             self._warn_of_collapse(data)
         violation = problem.violation(x)
-        if isinstance(problem, Lasso) and result.status == "converged" and violation > MET:
+        may_stall = isinstance(problem, Lasso) or problem.rose
+        if may_stall and result.status == "converged" and violation > MET:
             result = replace(result, status="stalled")
             warn(
                 "no step gains any more, but the conditions of the optimum are violated by "
-                f"{violation:.1e} of alpha, more than {MET:g}; pass scale=True or a larger alpha",
+                f"{violation:.1e}, more than {MET:g}; pass scale=True, a smaller sample_weight or, "
+                'with prior="laplace", a larger alpha',
                 ConvergenceWarning,
             )
         if self.refit and x[:-1].any():

@@ -335,6 +335,7 @@ class RFS(JointClassifier):
             words = f"lam={self.lam:g} is too large to select a feature; pass a smaller one"
             warn(words, SelectionWarning)
 
+    @np.errstate(under="ignore")  # weights of samples may be next to nothing beside others
     def _minimize(self, data):
         """Weights and offsets of all classes; sets objective and result."""
         # With two classes one column tells all; rows of both are longer by the root of 2.

@@ -151,6 +151,7 @@ class RVM(BasisClassifier):
         check_real("tol", self.tol, 0, open_at=0)
         check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
+    @np.errstate(under="ignore")  # kernel functions far from their points are zero
     def _fit_samples(self, samples):
         self._scale_features(samples)
         self._prepare_kernel(samples)

@@ -123,8 +123,7 @@ class ConeProblem:
     pair: MomentPair
     normalization: str
 
-    # a number too small to be told from zero is zero
-    @np.errstate(under="ignore")
+    @np.errstate(under="ignore")  # what is too small to be told from zero is zero
     def solve(self, kappas, costs=None, tilt=None, *, constant=0.0, feasible=None, start=None):
         """Return the `Solution` for these bounds, costs and tilt, or raise a `SubproblemError`.
 

@@ -115,6 +115,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("scale", self.scale)
 
+    @np.errstate(under="ignore")  # kernel functions far from their points are zero
     def _fit_samples(self, samples):
         data = self._twin_data(samples)
         mask, planes, self.result_ = self._find_planes(data)
@@ -179,6 +180,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         """Mask of the selected features."""
         return self._selected
 
+    @np.errstate(under="ignore")  # kernel functions far from their points are zero
     def plane_values(self, X):
         """Values of both planes at each sample, 0 on the plane: ``X @ coef_.T + intercept_``.
 
