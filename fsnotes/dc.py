@@ -17,6 +17,7 @@ from fsnotes.core.moment_classifier import keep_the_less
 from fsnotes.core.promises import certain_accuracies, score_rounding
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.surrogates import Exponential, check_surrogate
+from fsnotes.core.tolerances import NO_RISE
 from fsnotes.core.validation import (
     MOST_STEPS,
     check_count,
@@ -24,7 +25,7 @@ from fsnotes.core.validation import (
     check_real,
     shown,
 )
-from fsnotes.errors import EqualMeansError, SubproblemError, warn
+from fsnotes.errors import EqualMeansError, SubproblemError, underflow_is_zero, warn
 from fsnotes.solvers.cone import Solution
 
 __all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
@@ -78,7 +79,7 @@ class SurrogateProgram:
     def minimize(self, tangent, weights):
         """The cone program (42)-(46), from the solution of the last.
 
-        A step that is not verified is not taken.
+        A step that is not verified is not taken, nor one that its duality gap lets rise.
         """
         costs, tilt, constant = tangent
         start = self.solutions[-1]
@@ -87,6 +88,12 @@ class SurrogateProgram:
             solution = self.path.problem.solve(
                 self.kappas, costs, tilt, constant=constant, feasible=feasible, start=start
             )
+            before, after = self.value(weights), self.value(solution.weights)
+            if not after <= before * (1 + NO_RISE):
+                raise SubproblemError(
+                    f"its duality gap of {solution.duality_gap:.1e} lets it rise from {before:.9g} "
+                    f"to {after:.9g}; pass a ridge, or a bound further from the largest"
+                )
         except SubproblemError as error:
             self.unsolved = error
             return weights
@@ -343,7 +350,7 @@ class KernelMPM(KernelClassifier):
         super()._check_parameters()
         check_real("ridge", self.ridge, 0, optional=True)
 
-    @np.errstate(under="ignore")  # kernel functions far from their points are zero
+    @underflow_is_zero
     def _fit_samples(self, samples):
         self._scale_features(samples)
         points = self._prepare_kernel(samples)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
+from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from fsnotes.core.joint import REFIT_C, JointClassifier
@@ -15,7 +16,13 @@ from fsnotes.core.mm import stages, warn_of_max_iter
 from fsnotes.core.surrogates import Power
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_bool, check_one_of, check_real, shown
-from fsnotes.errors import NotSeparableError, SelectionWarning, SubproblemError, warn
+from fsnotes.errors import (
+    NotSeparableError,
+    SelectionWarning,
+    SubproblemError,
+    underflow_is_zero,
+    warn,
+)
 from fsnotes.solvers.squared_hinge import SquaredHinge, Unbounded
 
 __all__ = ["DSO", "Alternation", "Elimination", "JointStep", "JointSteps"]
@@ -107,6 +114,7 @@ class JointSteps(Smoothed):
         self.softness = 0.0 if C is None else p / (2 * C)
         self.last = None
         self.reach = REACH
+        self.is_refused = False  # whether the last step has lost its digits, and would rise
         self.is_rough = tol >= ROUGH
 
     def minimize(self, sizes, W):
@@ -128,7 +136,9 @@ class JointSteps(Smoothed):
             new = self._try(np.where(dead, 0, sizes), value * (1 + NO_RISE))
             if new is not None:
                 return new
-        return self.step.solve(sizes, self.softness)
+        new = self.step.solve(sizes, self.softness)
+        self.is_refused = not self.value(new) <= value * (1 + NO_RISE)
+        return W if self.is_refused else new
 
     def _factors(self, norms):
         """Factors of the sizes that go on in the direction of the last step; None on the way."""
@@ -370,6 +380,7 @@ class DSO(JointClassifier):
         self._select_and_refit(features, data, W, C, self.refit)
         self._warn(len(features.used), data.margins(W).min())
 
+    @underflow_is_zero
     def _descend(self, data):
         """The weights in which the steps end, without those that are rounding."""
         step = JointStep(data)
@@ -404,6 +415,13 @@ class DSO(JointClassifier):
             bar.n = len(problems)
         if result.status == "max_iter":
             warn_of_max_iter(result.steps[-1].change, self.tol, self.max_iter)
+        elif getattr(problems[-1], "is_refused", False):
+            result = replace(result, status="stalled")
+            warn(
+                "a step has lost its digits and would rise, so the point before it is kept; pass "
+                "a smaller C or sample_weight",
+                ConvergenceWarning,
+            )
         return W, result
 
     def _drop_rounding(self, data, W, eps):

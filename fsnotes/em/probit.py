@@ -11,11 +11,10 @@ from sklearn.utils.metaestimators import available_if
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.kernels import KernelMixin, check_kernel
 from fsnotes.core.mm import majorize_minimize, warn_of_max_iter
-from fsnotes.core.samples import first_of_equals
 from fsnotes.core.tolerances import CANCELLED, FLOOR
 from fsnotes.core.validation import MOST_STEPS, check_bool, check_count, check_one_of, check_real
 from fsnotes.em.posterior import Lasso, ProbitData, Reweighted
-from fsnotes.errors import SelectionWarning, warn
+from fsnotes.errors import SelectionWarning, underflow_is_zero, warn
 
 __all__ = ["ProbitEM"]
 
@@ -114,8 +113,9 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     -----
     A step solves linear systems of N rows and the k features, or points, that are not zero, in
     O(N k min(N, k)), beside O(N n) for units and slopes; a kernel adds O(N^2 n) time and O(N^2)
-    memory. Equal rows are one row, of the sum of their weights, and of columns that are equal
-    in units of selection, up to the sign, the first may be selected. The start is the machine with the penalty ``|w|_2^2 / 2``.
+    memory. Equal rows are one row, of the sum of their weights, and of columns that are equal in
+    units of selection, up to the sign, the first may be selected. The start is the machine with the
+    penalty ``|w|_2^2 / 2``.
 
     With "jeffreys" a weight below the floor is zero for good. Every weight that is left meets ``w_j
     slope_j = 1``, with the slope of the log likelihood, so that at most 0.295 features per row can
@@ -174,7 +174,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         check_count("max_iter", self.max_iter, most=MOST_STEPS)
         check_bool("scale", self.scale)
 
-    @np.errstate(under="ignore")  # densities far out are zero
+    @underflow_is_zero
     def _fit_samples(self, samples):
         """Select points or, without a kernel, features that vary; of equal ones, the first."""
         if self.kernel is not None:

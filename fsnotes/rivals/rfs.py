@@ -11,7 +11,7 @@ from fsnotes.core.joint import REFIT_C, JointClassifier
 from fsnotes.core.mm import Result, stages
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_real
-from fsnotes.errors import SelectionWarning, warn
+from fsnotes.errors import SelectionWarning, underflow_is_zero, warn
 
 __all__ = ["RFS", "RowSums"]
 
@@ -101,9 +101,6 @@ class RowSums:
         return stages(self._stages(tol), self.W, tol=0, max_iter=max_iter, warn_of=("rose",))
 
     def _stages(self, tol):
-        # No weights may be the optimum, with these dual variables for proof.
-        Y = self.targets[: len(self.X)]
-        self.bound(-Y * (self.factors[: len(Y)] / lengths(Y))[:, None])
         units = np.add.reduceat(self.factors, [0, len(self.X)])
         smoothing = np.full(2, np.inf)
         for _ in range(STAGES):
@@ -335,7 +332,7 @@ class RFS(JointClassifier):
             words = f"lam={self.lam:g} is too large to select a feature; pass a smaller one"
             warn(words, SelectionWarning)
 
-    @np.errstate(under="ignore")  # weights of samples may be next to nothing beside others
+    @underflow_is_zero
     def _minimize(self, data):
         """Weights and offsets of all classes; sets objective and result."""
         # With two classes one column tells all; rows of both are longer by the root of 2.
@@ -347,10 +344,12 @@ class RFS(JointClassifier):
                 f"lam={self.lam:g} is nothing beside a sample of weight {heaviest:g}; pass a lam "
                 f"of {SMALLEST_LAM * heaviest:g} or more, or a smaller sample_weight"
             )
+        # A lam beyond this leaves no weight, as this one does.
+        lam = min(self.lam, heaviest / SMALLEST_LAM)
         # With a power of four as unit, whose root is exact, no digit changes and squares exist.
-        _, exponent = np.frexp(max(self.lam, heaviest))
+        _, exponent = np.frexp(max(lam, heaviest))
         unit = 4.0 ** ((exponent - 1) // 2)
-        sums = RowSums(data.X, Y, data.sample_weight / unit, self.lam / unit)
+        sums = RowSums(data.X, Y, data.sample_weight / unit, lam / unit)
         W, result = sums.solve(self.tol, self.max_iter)
         W = drop_fading(sums, W)
         gap = sums.gap(W)

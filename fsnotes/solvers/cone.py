@@ -123,7 +123,8 @@ class ConeProblem:
     pair: MomentPair
     normalization: str
 
-    @np.errstate(under="ignore")  # what is too small to be told from zero is zero
+    # Newton's method may leave the range of numbers, and what is not finite is never verified.
+    @np.errstate(over="ignore", under="ignore", invalid="ignore")
     def solve(self, kappas, costs=None, tilt=None, *, constant=0.0, feasible=None, start=None):
         """Return the `Solution` for these bounds, costs and tilt, or raise a `SubproblemError`.
 
@@ -361,8 +362,6 @@ class WorkingSet:
 
     # Newton's method on the features selected
 
-    # a guess may lead beyond the range of numbers, and what is not finite is no answer
-    @np.errstate(over="ignore", invalid="ignore")
     def newton(self, start):
         """Find an optimum from a guess, or None. Features join and leave until none would."""
         weights = np.zeros(len(self.features))

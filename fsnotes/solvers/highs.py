@@ -7,11 +7,16 @@ import highspy
 import numpy as np
 
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
+from fsnotes.errors import SubproblemError
 from fsnotes.solvers.hinge import balance
 
 __all__ = ["DualModel", "WeightProgram"]
 
 VIOLATED = 1e-9  # part of its limit by which a constraint has to be violated to join a program
+UNSOLVED = (
+    "a linear program was not solved, since its numbers are too large; pass a smaller C or "
+    "sample_weight, or columns of similar sizes"
+)
 BATCH = 64  # weights that join a program at a time: all of them in most data
 
 
@@ -49,7 +54,10 @@ class DualModel:
         starts = np.arange(0, constraints.size, width, dtype=np.int32)
         places = np.tile(self.places, count)
         values = constraints.ravel()
-        self.highs.addRows(count, -limits, limits, constraints.size, starts, places, values)
+        rows = (count, -limits, limits, constraints.size, starts, places, values)
+        # Values beyond its range are not taken.
+        if self.highs.addRows(*rows) == highspy.HighsStatus.kError:
+            raise SubproblemError(UNSOLVED)
 
     def run(self):
         """Solve the program as it stands, and return the solver's word on how that ended."""
@@ -59,11 +67,16 @@ class DualModel:
 
     def columns(self):
         """Return the values of the variables."""
-        return np.array(self.highs.getSolution().col_value)
+        return self._found(self.highs.getSolution().col_value)
 
     def duals(self):
         """Return the multipliers of the constraints."""
-        return np.array(self.highs.getSolution().row_dual)
+        return self._found(self.highs.getSolution().row_dual)
+
+    def _found(self, values):
+        if not len(values):
+            raise SubproblemError(UNSOLVED)
+        return np.array(values)
 
 
 class WeightProgram:

@@ -70,6 +70,7 @@ class SquaredHinge:
         self.active = None
         self.counts = {"newton step": 0, "proximal step": 0}  # of all calls so far
 
+    @np.errstate(under="ignore")  # weights of samples may be next to nothing beside others
     def solve(self, Z, softness, targets=None):
         """Return the `Solution` of all programs for these rows.
 
