@@ -54,11 +54,12 @@ each = pytest.mark.parametrize("name", USUAL)
 # ---------------------------------------------------------------- the state of the process
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def filters_of_scikit_learn(monkeypatch):
-    """Let scikit-learn's checks and workers leave Python's filters alone.
+    """Let scikit-learn's own searches in threads leave Python's filters alone.
 
-    They switch them for a moment, which before Python 3.14 mixes those of several threads up.
+    Its checks and workers switch them for a moment, which before Python 3.14 mixes those of several
+    threads up. In our fits such checks are made one at a time.
     """
     kept = SimpleNamespace(**vars(warnings))
     kept.catch_warnings = contextlib.nullcontext
@@ -191,6 +192,7 @@ def search(name, n_jobs):
     return [found.cv_results_["mean_test_score"].tolist(), bits(found.best_estimator_)]
 
 
+@pytest.mark.usefixtures("filters_of_scikit_learn")
 @each
 def test_a_grid_search_in_threads_leaves_everything_as_it_was(capfd, name):
     with same_state(capfd) as alone:

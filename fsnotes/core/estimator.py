@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.samples import FeatureScaling, Samples, feature_units, range_exponents
-from fsnotes.core.tables import check_finite, check_labels_kind, check_table
+from fsnotes.core.tables import ONE_CHECK, check_finite, check_labels_kind, check_table
 from fsnotes.core.validation import with_plain_numbers
 
 __all__ = ["BaseClassifier", "SparseClassifier", "check_labels", "require_numbers"]
@@ -20,7 +20,8 @@ __all__ = ["BaseClassifier", "SparseClassifier", "check_labels", "require_number
 
 def check_labels(y, wanted="two classes or more"):
     """Return the classes, and the number of the class of each label; raise if there is but one."""
-    check_classification_targets(y)
+    with ONE_CHECK:
+        check_classification_targets(y)
     classes, class_index = np.unique(y, return_inverse=True)
     if len(classes) == 1:
         raise ValueError(f"y holds one class, {classes.tolist()[0]!r}; pass rows of {wanted}")
@@ -122,7 +123,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         check_table(X)
         check_labels_kind(y)
         options = {"dtype": np.float64, "ensure_min_samples": 2, "ensure_all_finite": False}
-        X, y = validate_data(self, X, y, **options)
+        with ONE_CHECK:
+            X, y = validate_data(self, X, y, **options)
         names = getattr(self, "feature_names_in_", None)
         check_finite(X, names)
         wanted = "two classes or more" if self.many_classes else "two classes"
@@ -155,7 +157,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     def _check_rows(self, X):
         """Check the rows that are to be classified, and return them as an array."""
         check_table(X)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        with ONE_CHECK:
+            X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         check_finite(X, getattr(self, "feature_names_in_", None))
         return X
 

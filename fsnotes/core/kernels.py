@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fsnotes.core.estimator import BaseClassifier, require_numbers
 from fsnotes.core.samples import first_of_equals
+from fsnotes.core.tables import ONE_CHECK
 from fsnotes.core.validation import (
     LARGEST_SEED,
     array_of,
@@ -60,7 +61,7 @@ class Kernel:
         if not callable(self.function):
             options = {"metric": self.function, "gamma": self.gamma, "filter_params": True}
         # Rows far away from all points may have distances that overflow.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), ONE_CHECK:
             rows, points = ((part - self.origin) / self.scale for part in (rows, points))
             return pairwise_kernels(rows, points, **options)
 

@@ -3,10 +3,15 @@
 import decimal
 import numbers
 import reprlib
+import threading
 
 import numpy as np
 
-__all__ = ["check_finite", "check_labels_kind", "check_table", "real_numbers"]
+__all__ = ["ONE_CHECK", "check_finite", "check_labels_kind", "check_table", "real_numbers"]
+
+# Before Python 3.14, scikit-learn's checks of data set the warning filters of the whole process and
+# put them back: two at a time would leave those of one to the other.
+ONE_CHECK = threading.RLock()
 
 NAMED = 5  # Columns that a message names, at most.
 REAL = "biuf"  # Kinds of numpy that are real numbers.

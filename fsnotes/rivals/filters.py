@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_X_y
 
 from fsnotes.core.estimator import check_labels
 from fsnotes.core.ranking import Ranking
-from fsnotes.core.tables import check_finite, check_labels_kind, check_table
+from fsnotes.core.tables import ONE_CHECK, check_finite, check_labels_kind, check_table
 from fsnotes.core.tolerances import EQUAL
 from fsnotes.core.validation import check_count, check_one_of, check_real
 
@@ -208,7 +208,8 @@ def _validate(X, y):
     check_table(X)
     check_labels_kind(y)
     names = getattr(X, "columns", None)
-    X, y = check_X_y(X, y, dtype=np.float64, ensure_all_finite=False)
+    with ONE_CHECK:
+        X, y = check_X_y(X, y, dtype=np.float64, ensure_all_finite=False)
     check_finite(X, names)
     return X, check_labels(y)[1]
 
