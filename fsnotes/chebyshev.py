@@ -48,8 +48,9 @@ class MPM(MomentClassifier):
     largest_delta_, delta_ : float
         The bound, under both names.
     worst_case_accuracy_ : ndarray of shape (2,)
-        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
-        The accuracy on the training data is never below them. Nothing is promised for new data.
+        Bounds of both classes, in the order of ``classes_``, from the scores of the training data,
+        rounded down: the accuracy on these, weighted where samples have weights, is never below
+        them. Nothing is promised for new data. After `fit_moments` they are those of the moments.
     objective_ : float
         ``s1 + s2`` where the means are 1 apart.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
@@ -114,7 +115,7 @@ class L1MPM(BoundedClassifier):
     largest_delta_, delta_ : float
         Largest bound that the moments admit, and that asked for or, with `n_features`, reached.
     worst_case_accuracy_ : ndarray of shape (2,)
-        Bounds of both classes, in the order of ``classes_``, from the coefficients as they are.
+        Bounds of both classes, in the order of ``classes_``, as in `MPM`.
     objective_ : float
         ``|w|_1`` in the units that `scale` sets, before pruning and refit.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_

@@ -9,7 +9,12 @@ from scipy.optimize import brentq
 from fsnotes.core.bounded import nonnegligible, result_of, shortest, solve_from, split_margin
 from fsnotes.core.bounds import MOST_LOGIT, Frontier, delta, kappa, minimax
 from fsnotes.core.mm import Result
-from fsnotes.core.moment_classifier import MomentClassifier, MomentProblem, largest_bound
+from fsnotes.core.moment_classifier import (
+    LOST_DIGITS,
+    MomentClassifier,
+    MomentProblem,
+    largest_bound,
+)
 from fsnotes.core.tolerances import KAPPA_REACHED
 from fsnotes.core.validation import (
     MOST_STEPS,
@@ -307,8 +312,10 @@ class MEMPM(MomentClassifier):
             )
 
     def _verify_bounds(self, samples):
+        told = self.worst_case_accuracy_
         super()._verify_bounds(samples)
-        self._widen_gap()
+        if (told - self.worst_case_accuracy_).max() > LOST_DIGITS:
+            self._widen_gap()
 
     def _widen_gap(self):
         """Make the duality gap no less than what the bounds lack of the objective; return it."""
