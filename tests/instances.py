@@ -1,7 +1,10 @@
 """Small problems for tests: one generator of random ones, and data that no estimator takes."""
 
+import itertools
+
 import numpy as np
 from scipy import sparse
+from scipy.linalg import hadamard
 
 from fsnotes import ClassMoments
 from fsnotes.core.moments import MomentPair
@@ -115,3 +118,80 @@ def pair_of(X, y, ridge=0.0):
     """The moments of two classes as a solver gets them, in the units of the rows."""
     n = X.shape[1]
     return MomentPair.from_moments(ClassMoments.from_data(X, y), np.arange(n), np.ones(n), ridge)
+
+
+def hypercube(n_features):
+    """All corners of a cube, a row each."""
+    return np.array(list(itertools.product([-1.0, 1], repeat=n_features)))
+
+
+def labellings(n_rows):
+    """All labels of so many rows that have two classes."""
+    for code in range(1, 2**n_rows - 1):
+        yield np.array([code >> row & 1 for row in range(n_rows)])
+
+
+def degenerate_designs():
+    """Rows and labels, by name, in which much is equal, zero, dependent or symmetric."""
+    rng = np.random.default_rng(0)
+    square = hypercube(2)
+    cube = hypercube(3)
+    for code, y in enumerate(labellings(4)):
+        yield f"square {code}", square, y
+    # the number of corners of class 1, whether they touch, and whether the means are equal
+    for corners in (
+        [0],
+        [0, 1],
+        [0, 3],
+        [0, 7],
+        [0, 1, 2],
+        [0, 3, 5, 6],
+        [0, 1, 6, 7],
+        [1, 2, 4, 7],
+    ):
+        yield f"cube {corners}", cube, np.isin(np.arange(8), corners).astype(int)
+    few = rng.normal(size=(6, 3))
+    y = np.array([0, 1, 0, 1, 1, 0])
+    halves = np.repeat([0, 1], 6)
+    yield "factorial", np.array(list(itertools.product([0.0, 1, 2], repeat=2))), np.arange(9) % 2
+    yield "one-hot", np.eye(4)[np.arange(12) % 4], (np.arange(12) % 3 == 0).astype(int)
+    yield "identity", np.eye(6), y
+    yield "mirror images", np.vstack([few, -few]), halves
+    yield "mirror images in both classes", np.vstack([few, -few]), np.tile(y, 2)
+    yield "equal rows", np.vstack([few, few]), np.tile(y, 2)
+    yield "equal rows in both classes", np.vstack([few, few]), np.append(y, 1 - y)
+    yield "equal columns", np.hstack([few, 2 * few, -few]), y
+    yield "Hadamard", hadamard(8).astype(float), np.arange(8) % 2
+    yield "two points", np.array([[0.0, 1, 2], [1, 1, 5]]), np.array([0, 1])
+    yield "single column", few[:, :1], y
+    yield "all ties", np.repeat([[0.0, 0], [1, 1]], 4, axis=0), np.arange(8) % 2
+    yield "constant", np.ones((6, 2)), y
+    xor = np.array([[0.0, 0], [1, 1], [0, 1], [1, 0], [0.5, 0.5], [0.5, 0.5]])
+    yield "xor", xor, np.array([0, 0, 1, 1, 0, 1])
+    spread = np.append(np.zeros(6), [-3, -2, -1, 1, 2, 3.0])
+    noise = rng.normal(size=12)
+    yield "a class constant in a column", np.column_stack([spread + halves, noise]), halves
+    yield "and its mean that of the other", np.column_stack([spread, noise]), halves
+    yield (
+        "a class constant",
+        np.outer(spread + halves, [1, 2]) + np.outer(spread**2, [0, 1]),
+        halves,
+    )
+    yield "both constant in a column", np.column_stack([halves, noise]), halves
+    yield "both constant", np.outer(halves, [1.0, 2]), halves
+    for n_rows in (2, 3, 4):
+        yield f"{n_rows} rows", rng.normal(size=(n_rows, 3)), y[:n_rows]
+    yield "fewer rows than columns", rng.normal(size=(6, 12)), y
+    yield "integers", rng.integers(0, 3, size=(18, 3)).astype(float), np.arange(18) % 2
+    far = np.tile([0.0, 1, 1], 4)
+    nearly = np.tile(noise, 2)
+    apart = nearly + 3e-7 * np.append(far, -far)
+    yield "nearly equal columns", np.column_stack([nearly, apart]), np.repeat([1, 0], 12)
+
+
+def weightings(n_rows, seed=0):
+    """No weights of rows, whole numbers, one that is more than all others, and any sizes."""
+    rng = np.random.default_rng(seed)
+    heavy = np.ones(n_rows)
+    heavy[0] = 1e12
+    return (None, rng.integers(1, 4, n_rows), heavy, 10 ** rng.uniform(-6, 6, n_rows))
