@@ -25,7 +25,7 @@ from fsnotes.core.validation import (
     check_real,
     shown,
 )
-from fsnotes.errors import EqualMeansError, SubproblemError, underflow_is_zero, warn
+from fsnotes.errors import EqualMeansError, SubproblemError, warn
 from fsnotes.solvers.cone import Solution
 
 __all__ = ["KernelL0MPM", "KernelMPM", "L0MPM"]
@@ -350,7 +350,6 @@ class KernelMPM(KernelClassifier):
         super()._check_parameters()
         check_real("ridge", self.ridge, 0, optional=True)
 
-    @underflow_is_zero
     def _fit_samples(self, samples):
         self._scale_features(samples)
         points = self._prepare_kernel(samples)

@@ -1,12 +1,9 @@
 """What can go wrong that a caller may want to catch, and how a warning is issued."""
 
 import contextlib
-import functools
 import sys
 import warnings
 from contextvars import ContextVar
-
-import numpy as np
 
 __all__ = [
     "EqualMeansError",
@@ -92,20 +89,6 @@ def collecting():
         yield collected
     finally:
         _COLLECTED.reset(token)
-
-
-def underflow_is_zero(function):
-    """Let numbers that are too small be zero, whatever the caller's settings of numpy say.
-
-    The frame of numpy's own decorator would be taken for the caller's by `warn`.
-    """
-
-    @functools.wraps(function)
-    def inner(*args, **options):
-        with np.errstate(under="ignore"):
-            return function(*args, **options)
-
-    return inner
 
 
 def warn(message, category):

@@ -20,7 +20,6 @@ from fsnotes.errors import (
     NotSeparableError,
     SelectionWarning,
     SubproblemError,
-    underflow_is_zero,
     warn,
 )
 from fsnotes.solvers.squared_hinge import SquaredHinge, Unbounded
@@ -380,7 +379,6 @@ class DSO(JointClassifier):
         self._select_and_refit(features, data, W, C, self.refit)
         self._warn(len(features.used), data.margins(W).min())
 
-    @underflow_is_zero
     def _descend(self, data):
         """The weights in which the steps end, without those that are rounding."""
         step = JointStep(data)

@@ -20,7 +20,7 @@ import fsnotes
 from fsnotes import FSMEMPM, L1MPM, MPM, ClassMoments, Log, frontier, metrics
 from fsnotes.core import surrogates
 from fsnotes.core.mm import majorize_minimize
-from fsnotes.errors import SelectionWarning, SubproblemError, TrivialBoundWarning
+from fsnotes.errors import PromiseWarning, SelectionWarning, SubproblemError, TrivialBoundWarning
 
 X, Y = draw(3, 14, 3)
 SECONDS = 120  # of a test; then it ends the process, with what it was at
@@ -86,7 +86,7 @@ def fault(name, answer):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            for kind in (SelectionWarning, TrivialBoundWarning, ConvergenceWarning):
+            for kind in (PromiseWarning, SelectionWarning, TrivialBoundWarning, ConvergenceWarning):
                 warnings.simplefilter("ignore", kind)
             return None if answer() else "not finite"
     except (TypeError, ValueError, SubproblemError) as error:

@@ -79,16 +79,17 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         self._clear_fit()
         machine = with_plain_numbers(self)
-        with self._all_or_nothing():
+        with self._fitting():
             machine._fit_samples(machine._check_data(X, y, sample_weight))
         self._take_fit(machine)
         return self
 
     @contextlib.contextmanager
-    def _all_or_nothing(self):
-        """Leave nothing behind where a fit fails or is interrupted."""
+    def _fitting(self):
+        """Leave nothing behind where a fit fails or is interrupted; numbers too small are zero."""
         try:
-            yield
+            with np.errstate(under="ignore"):
+                yield
         except BaseException:
             self._clear_fit()
             raise

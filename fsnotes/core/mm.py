@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fsnotes.core.validation import MOST_STEPS, check_count, check_real
-from fsnotes.errors import underflow_is_zero, warn
+from fsnotes.errors import warn
 
 __all__ = ["Result", "Step", "majorize_minimize", "stages", "warn_of_max_iter"]
 
@@ -78,7 +78,6 @@ class Result:
         return cls("solved", float(objective), **more)
 
 
-@underflow_is_zero
 def majorize_minimize(
     problem, start, tol=1e-6, max_iter=100, callback=None, stage=0, warn_of=("rose", "max_iter")
 ):

@@ -150,7 +150,7 @@ class MomentClassifier(SparseClassifier):
         self._check_parameters()
         self._clear_fit()
         machine = with_plain_numbers(self)
-        with self._all_or_nothing():
+        with self._fitting():
             machine._fit_moments(moments)
         self._take_fit(machine)
         self._promised = "accuracy of each class of the moments"

@@ -22,7 +22,7 @@ from fsnotes.core.validation import (
 )
 from fsnotes.em.refit import LeastLoss, drop_rounding
 from fsnotes.em.zero_norm import ZeroNorm, descend, stages_of
-from fsnotes.errors import SelectionWarning, SubproblemError, underflow_is_zero, warn
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C, HingeData
 from fsnotes.solvers.hinge_programs import nothing_gains
 from fsnotes.solvers.margin import SoftMargin
@@ -184,7 +184,6 @@ class SparseKernelSVM(BasisClassifier):
         check_real("tol", self.tol, 0)
         check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
-    @underflow_is_zero
     def _fit_samples(self, samples):
         self._scale_features(samples)
         self._prepare_kernel(samples)

@@ -14,7 +14,7 @@ from fsnotes.core.mm import majorize_minimize, warn_of_max_iter
 from fsnotes.core.tolerances import CANCELLED, FLOOR
 from fsnotes.core.validation import MOST_STEPS, check_bool, check_count, check_one_of, check_real
 from fsnotes.em.posterior import Lasso, ProbitData, Reweighted
-from fsnotes.errors import SelectionWarning, underflow_is_zero, warn
+from fsnotes.errors import SelectionWarning, warn
 
 __all__ = ["ProbitEM"]
 
@@ -174,7 +174,6 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         check_count("max_iter", self.max_iter, most=MOST_STEPS)
         check_bool("scale", self.scale)
 
-    @underflow_is_zero
     def _fit_samples(self, samples):
         """Select points or, without a kernel, features that vary; of equal ones, the first."""
         if self.kernel is not None:

@@ -11,11 +11,10 @@ from fsnotes.core.joint import REFIT_C, JointClassifier
 from fsnotes.core.mm import Result, stages
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_real
-from fsnotes.errors import SelectionWarning, underflow_is_zero, warn
+from fsnotes.errors import SelectionWarning, warn
 
 __all__ = ["RFS", "RowSums"]
 
-LEAST_LAM = 1e-12  # of a smaller one rounding leaves nothing beside the residuals
 SMALLEST_LAM = 1e-30  # relative to the largest weight of a sample; proofs need about 1e-12
 STAGES = 25  # most values of the smoothing
 FIRST = 0.1  # part of the objective that the first smoothing may cost
@@ -239,7 +238,7 @@ class RFS(JointClassifier):
     Parameters
     ----------
     lam : float, default=1.0
-        Penalty of the lengths of rows of weights, where each row of the data counts 1; from 1e-12,
+        Penalty of the lengths of rows of weights, where each row of the data counts 1; above 0,
         and at least 1e-30 of the largest sample_weight.
         A warning says where it is too large to select a feature.
     n_features : int, optional
@@ -315,7 +314,7 @@ class RFS(JointClassifier):
         self.max_iter = max_iter
 
     def _check_parameters(self):
-        check_real("lam", self.lam, LEAST_LAM)
+        check_real("lam", self.lam, 0, open_at=0)
         super()._check_parameters()
 
     def _fit_samples(self, samples):
@@ -332,7 +331,6 @@ class RFS(JointClassifier):
             words = f"lam={self.lam:g} is too large to select a feature; pass a smaller one"
             warn(words, SelectionWarning)
 
-    @underflow_is_zero
     def _minimize(self, data):
         """Weights and offsets of all classes; sets objective and result."""
         # With two classes one column tells all; rows of both are longer by the root of 2.

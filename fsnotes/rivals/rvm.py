@@ -16,7 +16,7 @@ from fsnotes.core.samples import first_of_equals
 from fsnotes.core.threads import one_thread
 from fsnotes.core.tolerances import CONSTANT
 from fsnotes.core.validation import MOST_STEPS, check_count, check_real
-from fsnotes.errors import SelectionWarning, SubproblemError, underflow_is_zero, warn
+from fsnotes.errors import SelectionWarning, SubproblemError, warn
 
 __all__ = ["RVM"]
 
@@ -151,7 +151,6 @@ class RVM(BasisClassifier):
         check_real("tol", self.tol, 0, open_at=0)
         check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
-    @underflow_is_zero
     def _fit_samples(self, samples):
         self._scale_features(samples)
         self._prepare_kernel(samples)

@@ -21,7 +21,7 @@ from fsnotes.core.kernels import Kernel, KernelMixin, check_kernel
 from fsnotes.core.mm import Result
 from fsnotes.core.samples import FeatureScaling
 from fsnotes.core.validation import check_bool, check_real, is_real, pair_of, shown
-from fsnotes.errors import SelectionWarning, underflow_is_zero, warn
+from fsnotes.errors import SelectionWarning, warn
 from fsnotes.solvers.hinge import LARGEST_C
 from fsnotes.solvers.planes import PlaneProgram, flat_plane, l2_plane
 
@@ -115,7 +115,6 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         check_kernel(self.kernel, self.gamma, optional=True)
         check_bool("scale", self.scale)
 
-    @underflow_is_zero
     def _fit_samples(self, samples):
         data = self._twin_data(samples)
         mask, planes, self.result_ = self._find_planes(data)
