@@ -313,6 +313,6 @@ def flattest(data, C):
     if gap > VERIFIED_GAP:
         raise SubproblemError(
             f"the linear program was not solved: duality gap {gap:.1e}, more than "
-            f"{VERIFIED_GAP:g}; pass a smaller C, or scale=True"
+            f"{VERIFIED_GAP:g}; pass a smaller C or sample_weight, or scale=True"
         )
     return weights, float(objective), gap

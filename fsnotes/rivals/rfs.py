@@ -1,5 +1,6 @@
 """Robust feature selection: rows of residuals and rows of weights, each by its length."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -238,9 +239,9 @@ class RFS(JointClassifier):
     Parameters
     ----------
     lam : float, default=1.0
-        Penalty of the lengths of rows of weights, where each row of the data counts 1; above 0,
-        and at least 1e-30 of the largest sample_weight.
-        A warning says where it is too large to select a feature.
+        Penalty of the lengths of rows of weights, above 0, where each row of the data counts 1; at
+        least 1e-30 of the largest ``sample_weight``. A warning says where it is too large to select
+        a feature.
     n_features : int, optional
         Select so many at most: those with the longest rows of weights. No more than are alive.
     refit : bool, default=True
@@ -345,7 +346,7 @@ class RFS(JointClassifier):
         # A lam beyond this leaves no weight, as this one does.
         lam = min(self.lam, heaviest / SMALLEST_LAM)
         # With a power of four as unit, whose root is exact, no digit changes and squares exist.
-        _, exponent = np.frexp(max(lam, heaviest))
+        _, exponent = math.frexp(max(lam, heaviest))
         unit = 4.0 ** ((exponent - 1) // 2)
         sums = RowSums(data.X, Y, data.sample_weight / unit, lam / unit)
         W, result = sums.solve(self.tol, self.max_iter)
