@@ -12,12 +12,11 @@ from fsnotes.chebyshev import MPM
 from fsnotes.core.bounded import BoundedClassifier, nonnegligible, result_of
 from fsnotes.core.bounds import kappa
 from fsnotes.core.kernels import KernelClassifier
-from fsnotes.core.mm import Result, majorize_minimize
+from fsnotes.core.mm import Result, majorize_minimize, rises
 from fsnotes.core.moment_classifier import keep_the_less
 from fsnotes.core.promises import certain_accuracies, score_rounding
 from fsnotes.core.pruning import fewest_features
 from fsnotes.core.surrogates import Exponential, check_surrogate
-from fsnotes.core.tolerances import NO_RISE
 from fsnotes.core.validation import (
     MOST_STEPS,
     check_count,
@@ -56,6 +55,7 @@ class SurrogateProgram:
         self.floor = LEAST_COST * (steepest if np.isfinite(steepest) else 1.0)
         self.solutions = [start]
         self.unsolved = None
+        self.lowest = np.inf
 
     def value(self, weights):
         """The objective of (32)-(36): the sum of the surrogate, and what keeps weights finite."""
@@ -88,11 +88,13 @@ class SurrogateProgram:
             solution = self.path.problem.solve(
                 self.kappas, costs, tilt, constant=constant, feasible=feasible, start=start
             )
-            before, after = self.value(weights), self.value(solution.weights)
-            if not after <= before * (1 + NO_RISE):
+            self.lowest = min(self.lowest, self.value(weights))
+            after = self.value(solution.weights)
+            if rises(after, self.lowest):
                 raise SubproblemError(
-                    f"its duality gap of {solution.duality_gap:.1e} lets it rise from {before:.9g} "
-                    f"to {after:.9g}; pass a ridge, or a bound further from the largest"
+                    f"its duality gap of {solution.duality_gap:.1e} lets it rise from "
+                    f"{self.lowest:.9g} to {after:.9g}; pass a ridge, or a bound further from the "
+                    "largest"
                 )
         except SubproblemError as error:
             self.unsolved = error

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from fsnotes.core.joint import REFIT_C, JointClassifier
-from fsnotes.core.mm import stages, warn_of_max_iter
+from fsnotes.core.mm import rises, stages, warn_of_max_iter
 from fsnotes.core.surrogates import Power
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_bool, check_one_of, check_real, shown
@@ -113,6 +113,7 @@ class JointSteps(Smoothed):
         self.softness = 0.0 if C is None else p / (2 * C)
         self.last = None
         self.reach = REACH
+        self.lowest = np.inf
         self.is_refused = False  # whether the last step has lost its digits, and would rise
         self.is_rough = tol >= ROUGH
 
@@ -136,7 +137,8 @@ class JointSteps(Smoothed):
             if new is not None:
                 return new
         new = self.step.solve(sizes, self.softness)
-        self.is_refused = not self.value(new) <= value * (1 + NO_RISE)
+        self.lowest = min(self.lowest, value)
+        self.is_refused = rises(self.value(new), self.lowest)
         return W if self.is_refused else new
 
     def _factors(self, norms):

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fsnotes.core.validation import MOST_STEPS, check_count, check_real
 from fsnotes.errors import warn
 
-__all__ = ["Result", "Step", "majorize_minimize", "stages", "warn_of_max_iter"]
+__all__ = ["Result", "Step", "majorize_minimize", "rises", "stages", "warn_of_max_iter"]
 
 # An objective that rises by more than this part of it has not risen by rounding alone.
 ROSE = 1e-7
@@ -144,8 +144,7 @@ def majorize_minimize(
     for _ in range(max_iter):
         new = problem.minimize(problem.tangent(x), x)
         value = float(problem.value(new))
-        # A value that is no number has risen, too.
-        if not value <= lowest + max(ROSE * abs(lowest), ROUNDED * largest_met):
+        if rises(value, lowest, ROUNDED * largest_met):
             if "rose" in warn_of:
                 message = (
                     f"the objective rose from {lowest:.9g} to {value:.9g}: the tangent does not "
@@ -166,6 +165,11 @@ def majorize_minimize(
     if "max_iter" in warn_of:
         warn_of_max_iter(steps[-1].change, tol, max_iter, "variables")
     return best, Result("max_iter", lowest, tuple(steps))
+
+
+def rises(value, lowest, rounding=0.0):
+    """Whether a value is above the lowest by more than its rounding; what is no number is, too."""
+    return not value <= lowest + max(ROSE * abs(lowest), rounding)
 
 
 def warn_of_max_iter(change, tol, max_iter, variables="weights", remedy=""):

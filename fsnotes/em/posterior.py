@@ -4,7 +4,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import erfcx, log_ndtr, ndtri
 
-from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
+from fsnotes.core.mm import rises
+from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT
 
 __all__ = ["Lasso", "ProbitData", "Reweighted", "curvature", "ratio", "ridge"]
 
@@ -180,6 +181,7 @@ class Reweighted:
         self.alpha = alpha
         self.floors = floors
         self.published = published
+        self.lowest = np.inf
         self.rose = False
         self.measured = None, np.nan
 
@@ -211,17 +213,17 @@ class Reweighted:
         Where samples weigh so much that the system of the step has lost its digits, Newton's method
         goes on, and no weight is dropped; the point stays where that does not gain, either.
         """
-        limit = self.value(x) * (1 + NO_RISE)
+        self.lowest = min(self.lowest, self.value(x))
         new = self.data.em_step(sizes, x) if self.published > 0 else x
         self.published -= 1
         if abs(new - x).max() <= SLOW * abs(new).max() and self.published < np.inf:
             self.published = 0
             new = self.data.minimize_ridge(sizes, x)
         new = self.finish(new)
-        self.rose = not self.value(new) <= limit
+        self.rose = rises(self.value(new), self.lowest)
         if self.rose:
             new = self.data.minimize_ridge(sizes, x)
-        return new if self.value(new) <= limit else x
+        return x if rises(self.value(new), self.lowest) else new
 
     def finish(self, x):
         """Return the point without weights below their floors, but for one that has to return."""
