@@ -76,9 +76,13 @@ class MPM(MomentClassifier):
 
     def _solve(self, problem):
         point = minimax(problem.pair)
+        self._unselected_ = point.weights
         self.largest_delta_ = self.delta_ = largest_bound(point.kappa)
         objective = point.deviations.sum()
         return point.weights, point.margin_split[0], objective, Result.solved(objective)
+
+    def _definition(self, planes):
+        return planes.spreads(self.ridge)
 
 
 class L1MPM(BoundedClassifier):
@@ -168,6 +172,9 @@ class L1MPM(BoundedClassifier):
         self.prune = prune
         self.n_features = n_features
         self.refit = refit
+
+    def _definition(self, planes):
+        return abs(planes.weights).ravel()
 
     def path(self, X, y, retains=None, sample_weight=None):
         """Weights for a sequence of bounds, each from the last, in less time than fits take.
@@ -328,6 +335,7 @@ class SMPM(MomentClassifier):
             solution = ConeProblem(pair, "penalty").solve((1.0, 1.0), self.lam * problem.costs)
         except SubproblemError as error:
             raise SubproblemError(f"at lam={self.lam:g} {error}: lam") from error
+        self._unselected_ = solution.weights
         chosen = nonnegligible(solution.weights)
         weights = np.zeros(len(pair.mean_diff))
         if self.refit:
@@ -339,6 +347,10 @@ class SMPM(MomentClassifier):
             weights[chosen] = solution.weights[chosen]
             split, self.delta_ = balance(pair, weights)
         return weights, split, solution.objective, result_of(solution)
+
+    def _definition(self, planes):
+        penalty = self.lam * abs(planes.weights).sum() / planes.gap()
+        return np.append(planes.spreads(self.ridge), penalty)
 
 
 def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=None):

@@ -269,6 +269,7 @@ class L0MPM(BoundedClassifier):
                 f"before it is kept: {problem.unsolved}",
                 ConvergenceWarning,
             )
+        self._unselected_ = weights
         self.n_iter_ = len(problem.solutions) - 1
         value = float(surrogate.value(path.costs * abs(weights)).sum())
         if self.n_features is not None and self.refit:
@@ -278,6 +279,9 @@ class L0MPM(BoundedClassifier):
         proof = replace(proof, status=status, duality_gap=None)
         result = replace(proof, objective=result.objective, steps=result.steps)
         return Solution(weights, value), result
+
+    def _definition(self, planes):
+        return surrogate_of(self).value(abs(planes.weights[0]))
 
 
 def fill_up(weights, start, n_features):

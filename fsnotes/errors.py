@@ -65,7 +65,7 @@ class SubproblemError(RuntimeError):
 
 
 class PromiseWarning(UserWarning):
-    """What a solver found is more than the rows show, by more than rounding; the less is kept."""
+    """A solver's word differs from what the rows show by more than rounding; the worse is kept."""
 
 
 class TrivialBoundWarning(UserWarning):

@@ -18,6 +18,7 @@ from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_bool, check_one_of, check_real, shown
 from fsnotes.errors import (
     NotSeparableError,
+    PromiseWarning,
     SelectionWarning,
     SubproblemError,
     warn,
@@ -380,6 +381,22 @@ class DSO(JointClassifier):
         C = REFIT_C if self.C is None else self.C
         self._select_and_refit(features, data, W, C, self.refit)
         self._warn(len(features.used), data.margins(W).min())
+
+    def _definition(self, planes):
+        squares = planes.missing(planes.signs) ** 2
+        losses = (self.C or 0.0) * (planes.sample_weight @ squares)
+        return np.append(planes.row_lengths() ** self.p, losses)
+
+    def _verify_objective(self, samples):
+        planes = super()._verify_objective(samples)
+        missing = planes.moved(-1).missing(planes.signs).max()
+        if self.C is None and self.method == "joint" and missing > MISSING:
+            warn(
+                f"a margin is {1 - missing:.6g} by the rows instead of 1: digits are lost where "
+                "features have means far larger than their deviations; subtract them, or pass C",
+                PromiseWarning,
+            )
+        return planes
 
     def _descend(self, data):
         """The weights in which the steps end, without those that are rounding."""

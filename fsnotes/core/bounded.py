@@ -115,6 +115,7 @@ class BoundedClassifier(MomentClassifier):
 
     def _descend(self, path, bound, solution):
         """The solution from which features are selected, and its result."""
+        self._unselected_ = solution.weights
         return solution, result_of(solution)
 
     def _select_and_refit(self, path, bound, solution, n_features):

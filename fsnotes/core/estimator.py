@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fsnotes.core.moments import ClassMoments
+from fsnotes.core.promises import Planes, Solved, keep_the_worse
 from fsnotes.core.samples import FeatureScaling, Samples, feature_units, range_exponents
 from fsnotes.core.tables import ONE_CHECK, check_finite, check_labels_kind, check_table
 from fsnotes.core.validation import with_plain_numbers
@@ -51,6 +52,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     4. ``_fit_samples(samples)`` solves the problem and sets all other fitted attributes. Most begin
        with ``samples.deduplicate()`` and ``_scale_features(samples)``, which sets ``scale_`` and
        returns a `FeatureScaling`.
+    5. ``_verify_objective(samples)`` computes the objective anew, from the rows as they came and
+       the planes that ``_set_solved`` has kept, where there are some, by ``_definition(planes)``.
 
     A subclass writes the first and the last. A `MomentClassifier` writes ``_solve(problem)``
     instead of the last; a `KernelClassifier` calls ``_prepare_kernel(samples)`` next. Nobody but
@@ -80,7 +83,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         self._clear_fit()
         machine = with_plain_numbers(self)
         with self._fitting():
-            machine._fit_samples(machine._check_data(X, y, sample_weight))
+            samples = machine._check_data(X, y, sample_weight)
+            machine._fit_samples(samples)
+            machine._verify_objective(samples)
         self._take_fit(machine)
         return self
 
@@ -93,6 +98,24 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         except BaseException:
             self._clear_fit()
             raise
+
+    def _verify_objective(self, samples):
+        """Keep the objective that the rows show, if it is worse; drop the planes that it is of.
+
+        Returns these planes at the rows, or None where none are known.
+        """
+        solved = vars(self).pop("_solved_", None)
+        if solved is None:
+            return None
+        planes = Planes(samples, solved, self.scale_, self.scale)
+        told = self.objective_
+        self.objective_ = worse = keep_the_worse(told, self._definition, planes)
+        result = self.result_
+        if worse != told == result.objective:  # the lower bound that a gap proves is as it was
+            gap = result.duality_gap
+            gap = gap if gap is None else float(1 - told * (1 - gap) / worse)
+            self.result_ = replace(result, objective=worse, duality_gap=gap)
+        return planes
 
     def predict(self, X):
         """Class of each row.
@@ -259,6 +282,13 @@ class SparseClassifier(DenseTables, SelectorMixin, BaseClassifier):
         coef, intercept = features.undo(weights, offsets)
         self.coef_ = coef[first:]
         self.intercept_ = intercept[first:]
+
+    def _set_solved(self, features, weights, offsets, floors=0.0):
+        """Keep the planes that `objective_` is about, one a row, until it is verified."""
+        weights = np.asarray(weights)
+        intercepts = np.asarray(offsets) - weights @ (features.center / features.unit)
+        weights = weights * (self.scale_[features.used] / features.unit)
+        self._solved_ = Solved(features.used, weights, intercepts, floors)
 
     def _get_support_mask(self):
         check_is_fitted(self, "objective_")

@@ -61,6 +61,7 @@ class JointClassifier(SparseClassifier):
 
         The refit minimises ``|W|^2 + C`` times the loss.
         """
+        self._set_solved(features, W[:-1].T, W[-1])
         norms = np.linalg.norm(W[:-1], axis=1)
         self.row_norms_ = np.zeros(self.n_features_in_)
         self.row_norms_[features.used] = norms

@@ -8,7 +8,7 @@ import numpy as np
 from fsnotes.core.bounds import delta
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.moments import ClassMoments, MomentPair
-from fsnotes.core.promises import certain_accuracies, score_rounding
+from fsnotes.core.promises import Solved, certain_accuracies, score_rounding
 from fsnotes.core.samples import feature_units, require_finite
 from fsnotes.core.validation import check_bool, check_real, with_plain_numbers
 from fsnotes.errors import (
@@ -125,7 +125,8 @@ class MomentClassifier(SparseClassifier):
 
     A subclass has the parameters ``ridge`` and ``scale``, and a method ``_solve(problem)`` that
     takes a `MomentProblem` and returns weights in the units of its pair, the part of the margin
-    that class 1 gets, the objective and the result.
+    that class 1 gets, the objective and the result. Where it has a ``_definition(planes)`` of the
+    objective, ``_solve`` sets ``_unselected_`` to the weights that this is of.
     """
 
     def __init__(self, *, ridge=0.0, scale=True):
@@ -170,6 +171,9 @@ class MomentClassifier(SparseClassifier):
         self.scale_ = problem.scale
         with self._explaining(problem):
             weights, split, objective, self.result_ = self._solve(problem)
+        solved = vars(self).pop("_unselected_", None)
+        if solved is not None and samples is not None:
+            self._solved_ = Solved(problem.used, [solved] * problem.costs, np.zeros(1))
         self.objective_ = float(objective)
         self.coef_, self.intercept_, bounds = self._planes(problem, [weights], [split])
         self.worst_case_accuracy_ = bounds[0]

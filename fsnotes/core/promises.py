@@ -1,10 +1,16 @@
 """What a fit promises, computed anew from the rows themselves; no solver has a part in it."""
 
+import copy
+from typing import NamedTuple
+
 import numpy as np
 
-__all__ = ["certain_accuracies", "score_rounding"]
+from fsnotes.errors import PromiseWarning, warn
+
+__all__ = ["Planes", "Solved", "certain_accuracies", "keep_the_worse", "score_rounding"]
 
 EPS = np.finfo(float).eps
+SAME = 1e-6  # part of the terms of an objective by which it may differ from the solver's word
 
 
 def certain_accuracies(samples, scores, rounding, ridge=0.0):
@@ -78,3 +84,116 @@ def score_rounding(X, weights, offset, of_values=0.0):
     """
     sizes = abs(X) @ abs(weights) + abs(offset)
     return ((len(weights) + 8) * EPS + of_values) * sizes
+
+
+class Solved(NamedTuple):
+    """The planes that an objective is about, one a row, before pruning and refit."""
+
+    used: np.ndarray  # the numbers of the features that vary
+    weights: np.ndarray  # in units of ``scale_``
+    intercepts: np.ndarray  # at the origin of the caller's units
+    floors: np.ndarray | float = 0.0  # sizes that smaller weights count as in a logarithm
+
+
+class Planes:
+    """Planes at the rows of a fit as they were passed, and losses by their definitions.
+
+    Biases are the scores at the middle of the class means or, if not `from_middle`, at the origin.
+    The cost is that of a few products with the rows, for scores, rounding and class means; each
+    loss takes O(N k) more for N rows and k planes.
+    """
+
+    def __init__(self, samples, solved, scale, from_middle):
+        live = solved.weights.any(axis=0)
+        used = solved.used[live]
+        weights = solved.weights[:, live].T
+        rows = samples.X[:, used] / scale[used]
+        self.weights = solved.weights
+        self.floors = solved.floors
+        self.class_index = samples.class_index
+        self.sample_weight = samples.sample_weight
+        self.scores = rows @ weights + solved.intercepts
+        self.rounding = score_rounding(rows, weights, solved.intercepts)
+        origin = np.zeros(len(used))
+        if from_middle:
+            classes = np.unique(self.class_index)
+            origin = np.mean([self.part(k) @ rows for k in classes], axis=0)
+        self.biases = origin @ weights + solved.intercepts
+        self.bias_rounding = score_rounding(origin, weights, solved.intercepts)
+        self.by = 0
+
+    def moved(self, by):
+        """The same planes, with losses as large or, by -1, as small as rounding may make them."""
+        other = copy.copy(self)
+        other.by = by
+        return other
+
+    def part(self, k):
+        """The part of the weight of class k that each row has."""
+        weight = self.sample_weight * (self.class_index == k)
+        return weight / weight.sum()
+
+    @property
+    def signs(self):
+        """One column a plane, with 1 for its class and -1 for others; of one plane, the second."""
+        count = self.scores.shape[1]
+        places = np.arange(count) if count > 1 else 1
+        return np.where(self.class_index[:, None] == places, 1.0, -1.0)
+
+    def missing(self, signs):
+        """What each margin misses of 1."""
+        return np.maximum(0, 1 - signs * self.scores + self.by * self.rounding)
+
+    def hinge(self):
+        """Weighted sum of the hinge losses of all planes."""
+        return self.sample_weight @ self.missing(self.signs).sum(axis=1)
+
+    def distances(self, targets=0.0):
+        """Sizes of the differences of scores and targets."""
+        return np.maximum(0, abs(self.scores - targets) + self.by * self.rounding)
+
+    def sizes_of_biases(self):
+        """Size of the bias of each plane."""
+        return np.maximum(0, abs(self.biases) + self.by * self.bias_rounding)
+
+    def row_lengths(self):
+        """Length of the weights of each feature over all planes, and that of the biases."""
+        biases = np.linalg.norm(self.sizes_of_biases())
+        return np.append(np.linalg.norm(self.weights, axis=0), biases)
+
+    def gap(self):
+        """The distance of the mean scores of two classes."""
+        difference = self.part(1) - self.part(0)
+        return (difference @ self.scores - self.by * abs(difference) @ self.rounding)[0]
+
+    def spreads(self, ridge):
+        """Deviations of the scores of two classes, with a ridge, where the means are 1 apart."""
+        scores = self.scores[:, 0]
+        spreads = []
+        for part in (self.part(0), self.part(1)):
+            deviation = np.sqrt(part @ (scores - part @ scores) ** 2)
+            moved = deviation + self.by * np.sqrt(part @ self.rounding[:, 0] ** 2)
+            spreads.append(np.hypot(max(0, moved), np.sqrt(ridge) * np.linalg.norm(self.weights)))
+        return np.array(spreads) / self.gap()
+
+
+def keep_the_worse(told, definition, planes):
+    """The objective told or, where the rows show another, the larger of both, with a warning.
+
+    `definition` returns the terms whose sum the objective is. It may differ from what is told by
+    `SAME`, as a part of the sum of their sizes, and by what rounding of the scores makes of it.
+    """
+    with np.errstate(all="ignore"):  # rounding may be all that there is of a distance
+        terms = definition(planes)
+        moved = [abs(definition(planes.moved(by)) - terms).sum() for by in (-1, 1)]
+    found = float(terms.sum())
+    if abs(found - told) <= SAME * abs(terms).sum() + max(moved):
+        return told
+    worse = float(np.fmax(told, found))
+    warn(
+        f"the objective is {told:.10g} by the solver and {found:.10g} by the rows; the larger is "
+        "kept: digits are lost where features nearly depend on each other, or have means far "
+        "larger than their deviations; leave some out, subtract the means, or pass scale=True",
+        PromiseWarning,
+    )
+    return worse

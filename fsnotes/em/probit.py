@@ -182,8 +182,17 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         features = self._scale_features(samples)
         features = features.take(first_of_copies(samples.X, features))
         data = ProbitData(features.apply(samples.X), samples.signs, samples.sample_weight)
-        weights, offset = self._maximize(data)
+        weights, offset = self._maximize(data, features)
         self._set_planes(features, [weights], [offset])
+
+    def _definition(self, planes):
+        margins = planes.signs * planes.scores - planes.by * planes.rounding
+        sizes = abs(planes.weights[0])
+        if self.prior == "laplace":
+            penalties = self.alpha * sizes
+        else:
+            penalties = np.log(sizes[sizes > 0] / planes.floors[sizes > 0])
+        return np.append(penalties, -planes.sample_weight @ log_ndtr(margins))
 
     def _fit_points(self, samples):
         """Select points: the columns are the kernel's values at them."""
@@ -199,7 +208,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         self.dual_coef_ = weights[None, chosen]
         self.intercept_ = np.array([offset])
 
-    def _maximize(self, data):
+    def _maximize(self, data, features=None):
         """Maximise the posterior; return weights and offset, after the refit if there is one."""
         problem, start = self._problem(data)
         x, result = majorize_minimize(problem, start, self.tol, self.max_iter, warn_of=("rose",))
@@ -221,6 +230,8 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
                 'with prior="laplace", a larger alpha',
                 ConvergenceWarning,
             )
+        if features is not None:
+            self._set_solved(features, [x[:-1]], [data.one * x[-1]], problem.floors)
         if self.refit and x[:-1].any():
             x = data.minimize_ridge((x[:-1] != 0).astype(float), x)
         self.result_ = replace(result, violation=violation, counts=dict(data.counts))

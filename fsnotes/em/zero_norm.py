@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.mm import Result
+from fsnotes.core.promises import Solved
 from fsnotes.core.reweighting import (
     HALVES,
     Reweighted,
@@ -205,11 +206,16 @@ class ZeroNormSVM(SparseClassifier):
         search = SupportSearch(data, self.C)
         scaled = self._select(data, search, main, runs)
         self._set_planes(features, [scaled], [data.offset(scaled)])
+        every = np.arange(self.n_features_in_)
+        self._solved_ = Solved(every, self.coef_ * self.scale_, self.intercept_)
         self.objective_ = search.candidate(scaled).objective
         for run in runs:
             search.counts.update(run.solver.counts)
         gap = max(main.result.step_gap or 0.0, search.gap)
         self.result_ = replace(main.result, step_gap=gap, counts=dict(search.counts))
+
+    def _definition(self, planes):
+        return np.array([np.count_nonzero(planes.weights), self.C * planes.hinge()])
 
     def _new_run(self, data):
         return Run(data, SoftMargins(data), partial(ZeroNorm, p=self.p), self._least(data))

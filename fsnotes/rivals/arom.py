@@ -1,5 +1,7 @@
 """AROM: an approximation of zero-norm minimisation by columns multiplied with weights."""
 
+import numpy as np
+
 from fsnotes.core.reweighting import SoftMargins, logarithms
 from fsnotes.core.validation import check_count
 from fsnotes.em.zero_norm import ZeroNorm
@@ -98,6 +100,13 @@ class AROM(SteppingSelector):
 
     def _penalty(self, weights, floor):
         return self.norm * logarithms(weights, floor).sum()
+
+    def _definition(self, planes):
+        penalties = 0.0
+        if planes.floors > 0:
+            sizes = np.maximum(abs(planes.weights[0]), planes.floors)
+            penalties = self.norm * np.log(sizes)
+        return np.append(penalties, self.C * planes.hinge())
 
     def _summary_lines(self):
         return [f"{self.n_iter_} machines with the norm {self.norm}, at C={self.C:g}"]

@@ -134,6 +134,10 @@ class FSV(SteppingSelector):
     def _penalty(self, weights, floor):
         return Exponential(float(self.alpha)).value(abs(weights)).sum()
 
+    def _definition(self, planes):
+        penalties = -np.expm1(-self.alpha * abs(planes.weights[0]))
+        return np.append(penalties, self.C * planes.hinge())
+
     def _summary_lines(self):
         at = f"{self.objective_:.6g} at C={self.C:g}"
         return [f"sum of 1 - exp(-alpha |w|) + C (hinge losses) before the refit: {at}"]

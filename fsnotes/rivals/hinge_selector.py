@@ -32,6 +32,7 @@ class HingeSelector(SparseClassifier):
     """
 
     _raised_to = None  # the largest C tried, if it is raised until features are enough
+    _floor = 0.0  # what smaller weights count as
     _remedies = ()  # what else to pass than a larger C if no feature is selected
 
     def _check_parameters(self):
@@ -44,7 +45,9 @@ class HingeSelector(SparseClassifier):
         samples = samples.deduplicate()
         features = self._scale_features(samples)
         data = HingeData(features.apply(samples.X), samples.signs, samples.sample_weight)
-        weights = heaviest(self._weigh(data, features.used), self._most_features(data))
+        weights = self._weigh(data, features.used)
+        self._set_solved(features, [weights], [data.offset(weights)], self._floor)
+        weights = heaviest(weights, self._most_features(data))
         before = np.count_nonzero(weights)
         if self.refit and before:
             machines = SoftMargins(data)
@@ -85,6 +88,7 @@ class SteppingSelector(HingeSelector):
         run.warn_of_end(self.tol, self.max_iter)
         weights = run.visited[-1][1]
         self._raised_to = run.raised_to
+        self._floor = run.floor
         self.n_iter_ = len(run.visited)
         self.result_ = replace(run.result, counts=dict(run.solver.counts))
         loss = data.least_hinge(weights)

@@ -109,6 +109,11 @@ class L1SVM(SparseClassifier):
         weights = np.array([solution.weights / costs for solution in solutions])
         gap = max(solution.duality_gap for solution in solutions)
         refit_gaps = [0.0]
+        found = [
+            best_offset(own - Z @ w, own, probability)
+            for own, w in zip(signs, weights, strict=True)
+        ]
+        self._set_solved(features, weights, found)
         idle = np.flatnonzero(~weights.any(axis=1))
         chosen = self._choose(weights * costs)
         weights[:, ~chosen] = 0
@@ -131,6 +136,10 @@ class L1SVM(SparseClassifier):
         self.result_ = Result.solved(
             self.objective_, duality_gap=gap, step_gap=max(refit_gaps), counts=dict(counts)
         )
+
+    def _definition(self, planes):
+        mean_hinge = planes.hinge() / planes.sample_weight.sum()
+        return np.append(abs(planes.weights), self.C * mean_hinge)
 
     def _choose(self, sizes):
         """The features that have a weight, or as many as are asked for of the largest norms."""

@@ -77,6 +77,9 @@ class SVMRanking(HingeSelector):
         )
         return weights
 
+    def _definition(self, planes):
+        return np.append(planes.weights**2, self.C * planes.hinge())
+
     def _summary_lines(self):
         at = f"{self.objective_:.6g} at C={self.C:g}"
         return [f"|w|^2 + C (sum of hinge losses) of all features: {at}"]

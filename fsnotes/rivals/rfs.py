@@ -332,6 +332,10 @@ class RFS(JointClassifier):
             words = f"lam={self.lam:g} is too large to select a feature; pass a smaller one"
             warn(words, SelectionWarning)
 
+    def _definition(self, planes):
+        residuals = np.linalg.norm(planes.distances(planes.signs), axis=1)
+        return np.append(self.lam * planes.row_lengths(), planes.sample_weight @ residuals)
+
     def _minimize(self, data):
         """Weights and offsets of all classes; sets objective and result."""
         # With two classes one column tells all; rows of both are longer by the root of 2.

@@ -230,12 +230,17 @@ class FTSVM(TwinClassifier):
                 "max_iter or tol",
                 ConvergenceWarning,
             )
+        self._set_solved_planes(data, state.planes)
         planes = refit_planes(data, state.mask, state.planes, self.refit)
         result = search.result(state)
         if np.isfinite(self.bound_) and state.value > 0:
             gap = max(0.0, 1 - self.bound_ / state.value)
             result = replace(result, duality_gap=float(gap))
         return state.mask, planes, result
+
+    def _definition(self, planes):
+        values = abs(planes.weights).sum(axis=1) + self._values(planes, 1)
+        return np.append(self.sigma_ * self.n_selected_, [1 - self.balance, self.balance] * values)
 
     def _first_mask(self, objective):
         """The set of features from which the search begins."""

@@ -140,6 +140,20 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         self.norms_ = np.where(flat, 0.0, norms)
         self._warn_of_flat()
 
+    def _set_solved_planes(self, data, planes):
+        """Keep the planes that `objective_` is about, if they are none of a kernel."""
+        if data.kernel is None:
+            weights = SIGNS[:, None] * np.array([plane.weights for plane in planes])
+            self._set_solved(data.features, weights, SIGNS * [plane.offset for plane in planes])
+
+    def _values(self, planes, power):
+        """The losses of both planes: of distances to this power, and of the other class."""
+        own = planes.class_index[:, None] == [0, 1]
+        weight = planes.sample_weight[:, None]
+        distances = (weight * own * planes.distances() ** power).sum(axis=0)
+        losses = (weight * ~own * planes.missing(-SIGNS)).sum(axis=0)
+        return np.asarray(self.c_fit, float) * distances + np.asarray(self.c_hinge, float) * losses
+
     def _twin_data(self, samples):
         """The distinct samples, with units and, if there is one, a kernel, which it sets."""
         samples = samples.deduplicate()
@@ -354,7 +368,12 @@ class TwinSVM(TwinClassifier):
     def _find_planes(self, data):
         mask = np.ones(len(data.features.used), dtype=bool)
         planes = data.on(mask).l2_planes()
+        self._set_solved_planes(data, planes)
         return mask, planes, result_of_planes(planes)
+
+    def _definition(self, planes):
+        squares = (planes.weights**2).sum(axis=1) / 2
+        return squares + planes.sizes_of_biases() ** 2 + self._values(planes, 2)
 
 
 class L1TwinSVM(TwinClassifier):
@@ -427,8 +446,12 @@ class L1TwinSVM(TwinClassifier):
         mask = np.ones(len(data.features.used), dtype=bool)
         problem = data.on(mask)
         planes = [program.solve(np.ones(problem.X.shape[1])) for program in problem.programs]
+        self._set_solved_planes(data, planes)
         result = result_of_planes(planes, counts=dict(problem.counts))
         if self.kernel is None:
             mask = np.any([plane.weights != 0 for plane in planes], axis=0)
             planes = refit_planes(data, mask, planes, self.refit)
         return mask, planes, result
+
+    def _definition(self, planes):
+        return abs(planes.weights).sum(axis=1) + self._values(planes, 1)

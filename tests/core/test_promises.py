@@ -1,6 +1,9 @@
-"""Bounds of accuracy hold exactly on the rows, whatever rounding does, and say of what they are."""
+"""Bounds of accuracy hold exactly on the rows, and objectives are what the rows show."""
 
+import ast
 import warnings
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,19 +11,33 @@ from instances import draw
 from sklearn.base import clone
 
 from fsnotes import (
+    AROM,
+    DSO,
     FSMEMPM,
+    FSV,
+    FTSVM,
     L0MPM,
     L1MPM,
+    L1SVM,
     MEMPM,
     MPM,
+    RFS,
     SMPM,
     ClassMoments,
     GreedyMPM,
     KernelL0MPM,
     KernelMPM,
+    L1TwinSVM,
+    Log,
+    ProbitEM,
+    SVMRanking,
+    TwinSVM,
+    ZeroNormSVM,
     load,
 )
-from fsnotes.core.promises import certain_accuracies, score_rounding
+from fsnotes.core import estimator, promises
+from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.promises import certain_accuracies, keep_the_worse, score_rounding
 from fsnotes.core.samples import Samples
 from fsnotes.errors import EqualMeansError, PromiseWarning, SubproblemError
 
@@ -166,3 +183,200 @@ def test_the_summary_says_of_what_the_bound_is(model):
     assert f"\nweighted training {line}" in model.fit(X, y, weights).summary()
     moments = ClassMoments.from_data(X, y)
     assert "\naccuracy of each class of the moments is" in model.fit_moments(moments).summary()
+
+
+# ---------------------------------------------------------------- objectives
+
+# every estimator whose objective can be told from planes, with each kind of penalty
+OBJECTIVES = [
+    ZeroNormSVM(),
+    ZeroNormSVM(p=0.5, refit=False, scale=False),
+    ProbitEM(),
+    ProbitEM(prior="laplace", refit=True),
+    DSO(C=1.0),
+    DSO(C=0.5, p=0.2, n_features=2, scale=False),
+    RFS(),
+    RFS(lam=3.0, n_features=2, refit=False, scale=False),
+    L1SVM(),
+    L1SVM(C=5.0, n_features=2, scale=False),
+    FSV(C=0.5),
+    FSV(alpha=1.0, n_features=2, refit=False),
+    AROM(C=2.0),
+    AROM(norm=1, n_features=3, scale=False),
+    SVMRanking(),
+    SVMRanking(refit=False, scale=False),
+    TwinSVM(),
+    TwinSVM(c_fit=(0.5, 2.0), c_hinge=3.0, scale=False),
+    L1TwinSVM(),
+    L1TwinSVM(c_fit=(0.5, 2.0), refit=False, scale=False),
+    FTSVM(sigma=0.003, balance=0.3),
+    FTSVM(n_features=2, refit=False),
+    MPM(ridge=0.1),
+    MPM(scale=False),
+    SMPM(),
+    SMPM(lam=0.02, refit=False, ridge=0.1, scale=False),
+    L1MPM(prune=True),
+    L1MPM(normalization="gap", scale=False),
+    L0MPM(),
+    L0MPM(surrogate=Log(eps=0.1), n_features=3),
+]
+by_name = pytest.mark.parametrize("model", OBJECTIVES, ids=lambda m: repr(m).replace("\n", ""))
+
+
+def overlapping():
+    """Classes that no plane separates, so that all terms of an objective count."""
+    X, y = draw(4, 60, 5)
+    return X, np.where(np.arange(60) % 7 == 0, 1 - y, y)
+
+
+def far_draw(seed, model):
+    """Small problems of all kinds; if features are scaled, some are very large or very small."""
+    rng = np.random.default_rng([seed, 5])
+    kinds = ("integer", "repeated", "scaled") if model.scale else ("integer", "repeated")
+    options = {kind: bool(rng.integers(2)) for kind in kinds}
+    n_classes = int(rng.integers(2, 5)) if model.many_classes else 2
+    X, y, weights = draw(seed, n_classes=n_classes, weighted=True, **options)
+    if model.scale and rng.integers(2):
+        X = np.ldexp(X, rng.choice([-900, 0, 900], X.shape[1]))
+    return X, y, weights if rng.integers(2) else None
+
+
+@by_name
+def test_ordinary_objectives_agree_with_the_rows(model, monkeypatch):
+    checked = []
+
+    def check(told, definition, planes):
+        terms = definition(planes)
+        assert abs(terms.sum() - told) <= 1e-9 * abs(terms).sum()
+        checked.append(told)
+        kept = keep_the_worse(told, definition, planes)
+        assert kept is told
+        return kept
+
+    monkeypatch.setattr(estimator, "keep_the_worse", check)
+    for seed in range(12):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", PromiseWarning)
+            machine = clone(model).fit(*far_draw(seed, model))
+        assert len(checked) == seed + 1 and machine.objective_ is checked[-1]
+        assert not {"_solved_", "_unselected_"} & set(vars(machine))
+
+
+@by_name
+@pytest.mark.parametrize("part", [-1e-3, 1e-3])
+def test_a_slip_in_the_objective_is_noticed_and_the_worse_kept(model, part, monkeypatch):
+    X, y = overlapping()
+    honest = clone(model).fit(X, y)
+    fit_samples = type(model)._fit_samples
+
+    def slip(machine, samples):
+        fit_samples(machine, samples)
+        told = machine.objective_ + part * abs(machine.objective_)
+        if machine.result_.objective == machine.objective_:
+            machine.result_ = replace(machine.result_, objective=told)
+        machine.objective_ = told
+
+    monkeypatch.setattr(type(model), "_fit_samples", slip)
+    told = honest.objective_ + part * abs(honest.objective_)
+    with pytest.warns(PromiseWarning) as caught:
+        machine = clone(model).fit(X, y)
+    (message,) = [str(w.message) for w in caught if w.category is PromiseWarning]
+    shown = f"objective is {told:.10g} by the solver and "
+    assert message.startswith(f"the {shown}") and "the larger is kept" in message
+    assert machine.objective_ == pytest.approx(max(told, honest.objective_), rel=1e-9)
+    assert (machine.coef_ == honest.coef_).all()
+    if part < 0 and honest.result_.objective == honest.objective_:
+        assert machine.result_.objective == machine.objective_
+        if honest.result_.duality_gap is not None:  # its lower bound is lower by a thousandth
+            assert machine.result_.duality_gap >= 0.999e-3
+    elif part < 0:
+        assert machine.result_.objective == honest.result_.objective
+        assert machine.result_.duality_gap == honest.result_.duality_gap
+
+
+@by_name
+def test_a_slip_in_the_planes_is_noticed(model, monkeypatch):
+    """A weight that the solver takes for larger than it is."""
+    X, y = overlapping()
+    verify = SparseClassifier._verify_objective
+
+    def slip(machine, samples):
+        solved = machine._solved_
+        weights = np.array(solved.weights)
+        weights[abs(weights) == abs(weights).max()] *= 1.3
+        if isinstance(machine, ZeroNormSVM):  # of which the number counts
+            weights[:, 0] += 1.0
+        machine._solved_ = solved._replace(weights=weights)
+        return verify(machine, samples)
+
+    monkeypatch.setattr(SparseClassifier, "_verify_objective", slip)
+    with pytest.warns(PromiseWarning, match="by the rows; the larger is kept"):
+        clone(model).fit(X, y)
+
+
+def test_a_larger_objective_than_its_proof_widens_the_gap():
+    """The lower bound that a gap proves stays where it was."""
+    X, y = overlapping()
+    machine = L1SVM().fit(X, y)
+    bound = machine.objective_ * (1 - machine.result_.duality_gap)
+    samples = machine._check_data(X, y, None)
+    machine._fit_samples(samples)
+    machine.objective_ *= 0.9
+    machine.result_ = replace(machine.result_, objective=machine.objective_)
+    machine._solved_ = machine._solved_._replace(weights=machine._solved_.weights * 2)
+    with pytest.warns(PromiseWarning):
+        machine._verify_objective(samples)
+    known = machine.objective_ * (1 - machine.result_.duality_gap)
+    assert known == pytest.approx(0.9 * bound)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_hard_margins_are_measured_on_the_rows(scale, monkeypatch):
+    X, y = load("wdbc", return_X_y=True)
+    X, y = X[:30, :20], y[:30]
+    model = DSO(scale=scale)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PromiseWarning)
+        clone(model).fit(X, y)
+    set_solved = DSO._set_solved
+
+    def slip(machine, features, weights, offsets):
+        set_solved(machine, features, 0.99 * weights, 0.99 * offsets)
+
+    monkeypatch.setattr(DSO, "_set_solved", slip)
+    with pytest.warns(PromiseWarning) as caught:
+        clone(model).fit(X, y)
+    messages = [str(warning.message) for warning in caught]
+    assert any(m.startswith("a margin is 0.99 by the rows instead of 1: ") for m in messages)
+
+
+def test_rounding_far_from_the_origin_is_allowed_for():
+    """Where means are many deviations, the last digits of scores are noise, and no slip."""
+    X, y = overlapping()
+    for model in OBJECTIVES:
+        if model.scale:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("error", PromiseWarning)
+                clone(model).fit(X + 1e8, y)
+
+
+def test_a_prior_without_weights_costs_nothing():
+    """Rows that weigh next to nothing leave neither weights nor a floor to measure them by."""
+    X, y = overlapping()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", PromiseWarning)
+        machine = ProbitEM().fit(X, y, 1e-39)
+    assert machine.n_selected_ == 0 and 0 < machine.objective_ < 1e-36
+
+
+def test_the_gate_shares_nothing_with_any_solver():
+    found = set()
+    for node in ast.walk(ast.parse(Path(promises.__file__).read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module)
+    assert found == {"copy", "typing", "numpy", "fsnotes.errors"}
