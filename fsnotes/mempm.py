@@ -105,9 +105,10 @@ def best_mixture(core, theta):
     # at an end, a class that does not vary is as good as certain
     least = core.kappas([0, 1]).diagonal()
     at_ends = class_weight * delta(least) + 1 - class_weight
-    for end in np.flatnonzero((least > 0) & (at_ends > value)):
-        mixture = float(end)
-        value = float(at_ends[end])
+    at_ends[least == 0] = -np.inf
+    if at_ends.max() > value:
+        mixture = float(at_ends.argmax())
+        value = float(at_ends.max())
     return mixture, value, max(float(closed), CERTIFIED), evaluations
 
 
@@ -320,8 +321,9 @@ class MEMPM(MomentClassifier):
     def _widen_gap(self):
         """Make the duality gap no less than what the bounds lack of the objective; return it."""
         apart = self.objective_ - self.worst_case_accuracy_ @ [1 - self.theta, self.theta]
-        gap = max(self.result_.duality_gap, float(abs(apart)))
-        self.result_ = replace(self.result_, duality_gap=gap)
+        gap = max(self.result_.duality_gap or 0.0, float(abs(apart)))
+        if self.result_.duality_gap is not None:
+            self.result_ = replace(self.result_, duality_gap=gap)
         return gap
 
     def _solve(self, problem):

@@ -70,6 +70,7 @@ TABLES = {
     "period": (frame_with(pd.period_range("2020", periods=12)), T, "'b' of X holds period"),
     "interval": (frame_with(pd.interval_range(0, 12)), T, "'b' of X holds interval"),
     "sparse": (frame_with(pd.arrays.SparseArray(X[:, 1])), T, "'b' of X is sparse; pass X.sparse"),
+    "no columns": (FRAME[[]], V, "X has 0 features: its frame has no columns"),
     "copy": (pd.concat([FRAME, FRAME[["b"]]], axis=1), V, "more than one column named 'b'; rename"),
     "objects": (frame_with(of_objects(None)[:, 1]), V, "'b' .*missing value"),
 }
@@ -86,6 +87,8 @@ ALIKE = {
 MISSING = pd.Series(pd.array([None, *[0, 1] * 5, 1], dtype="Int64"))
 LABELS = {
     "NA": (MISSING, V, "y has 1 missing labels"),
+    "NA objects": ([pd.NA, *[0, 1] * 5, 1], V, "y has missing labels"),
+    "NaT": (np.array(["2020", "NaT"] * 6, dtype="M8[D]"), V, "y has missing labels"),
     "None": (np.array([None, *[0, 1] * 5, 1], dtype=object), V, "y has missing labels"),
     "NaN": (np.array([np.nan, *"abababababa"], dtype=object), V, "y has missing labels"),
     "mixed": (np.array(["a", 1] * 6, dtype=object), T, "y mixes labels of types int, str"),
@@ -99,6 +102,7 @@ WEIGHTS = {
     "times": (np.ones(12, dtype="m8[s]"), T, "holds dates"),
     "masked": (np.ma.masked_array(np.ones(12), mask=Y > 0), T, "is a masked array"),
     "objects": ([{}] * 12, T, "holds dict"),
+    "long": (np.full(12, np.longdouble("1e4000")), V, "infinite"),
     "None": ([None] * 12, T, "holds NoneType"),
     "huge": ([10**400] * 12, T, "holds int"),
     "too large": (np.full(12, 1e300), V, "from 1e-50 to 1e\\+50"),

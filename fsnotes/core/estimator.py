@@ -21,7 +21,7 @@ __all__ = ["BaseClassifier", "SparseClassifier", "check_labels", "require_number
 
 def check_labels(y, wanted="two classes or more"):
     """Return the classes, and the number of the class of each label; raise if there is but one."""
-    with ONE_CHECK:
+    with ONE_CHECK, np.errstate(invalid="ignore"):
         check_classification_targets(y)
     classes, class_index = np.unique(y, return_inverse=True)
     if len(classes) == 1:
@@ -80,13 +80,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        self._clear_fit()
-        machine = with_plain_numbers(self)
         with self._fitting():
+            self._clear_fit()
+            machine = with_plain_numbers(self)
             samples = machine._check_data(X, y, sample_weight)
             machine._fit_samples(samples)
             machine._verify_objective(samples)
-        self._take_fit(machine)
+            self._take_fit(machine)
         return self
 
     @contextlib.contextmanager
@@ -147,7 +147,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         check_table(X)
         check_labels_kind(y)
         options = {"dtype": np.float64, "ensure_min_samples": 2, "ensure_all_finite": False}
-        with ONE_CHECK:
+        # what is too large for a float is infinite, of which there are words below
+        with ONE_CHECK, np.errstate(over="ignore", invalid="ignore"):
             X, y = validate_data(self, X, y, **options)
         names = getattr(self, "feature_names_in_", None)
         check_finite(X, names)
@@ -181,7 +182,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     def _check_rows(self, X):
         """Check the rows that are to be classified, and return them as an array."""
         check_table(X)
-        with ONE_CHECK:
+        with ONE_CHECK, np.errstate(over="ignore", invalid="ignore"):
             X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         check_finite(X, getattr(self, "feature_names_in_", None))
         return X
@@ -234,7 +235,8 @@ class DenseTables:
         if hasattr(X, "toarray"):
             raise TypeError("X is sparse, but dense data are required; pass X.toarray()")
         check_table(X)
-        return super().transform(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().transform(X)
 
 
 class SparseClassifier(DenseTables, SelectorMixin, BaseClassifier):

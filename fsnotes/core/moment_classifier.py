@@ -32,6 +32,7 @@ __all__ = [
 EQUAL_MEANS = 1e-13
 # A bound from moments that exceeds that of the rows by more than this has lost digits.
 LOST_DIGITS = 1e-6
+MUCH = 1e-3  # of a bound, which rounding of scores may take from it without a word
 # Features depend on each other where others leave less than this part of the deviation of one; of
 # the combination that is left, those count whose part is at least so much of the largest.
 DEPENDENT = 1e-3
@@ -149,12 +150,12 @@ class MomentClassifier(SparseClassifier):
         self
         """
         self._check_parameters()
-        self._clear_fit()
-        machine = with_plain_numbers(self)
         with self._fitting():
+            self._clear_fit()
+            machine = with_plain_numbers(self)
             machine._fit_moments(moments)
-        self._take_fit(machine)
-        self._promised = "accuracy of each class of the moments"
+            self._take_fit(machine)
+            self._promised = "accuracy of each class of the moments"
         return self
 
     def _fit_samples(self, samples):
@@ -171,6 +172,8 @@ class MomentClassifier(SparseClassifier):
         self.scale_ = problem.scale
         with self._explaining(problem):
             weights, split, objective, self.result_ = self._solve(problem)
+        if not problem.pair.is_whole:  # what is proved is about the features without such a part
+            self.result_ = replace(self.result_, duality_gap=None)
         solved = vars(self).pop("_unselected_", None)
         if solved is not None and samples is not None:
             self._solved_ = Solved(problem.used, [solved] * problem.costs, np.zeros(1))
@@ -252,8 +255,9 @@ def keep_the_less(told, asked, found, unmoved, classes):
     """The bounds that moments tell, or those found in the rows where they are less.
 
     A warning says so where those of the rows as they are, `unmoved` by any rounding, are much less
-    than the bounds told, or than those asked for.
+    than the bounds told, or than those asked for, or where rounding alone takes much of them.
     """
+    unmoved = np.where(unmoved - found > MUCH, found, unmoved)
     lacking = np.maximum(told, asked) - unmoved
     if lacking.max() > LOST_DIGITS:
         worst = lacking.argmax()

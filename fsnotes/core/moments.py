@@ -110,12 +110,15 @@ class ClassMoments:
                 "of them with classes= at the first call"
             )
         height = max(1, min(len(y), BLOCK_ROWS, BLOCK_ELEMENTS // X.shape[1]))
+        # All rows count or, where this is interrupted, none.
+        parts = [part.copy() for part in self._parts]
         for start in range(0, len(y), height):
             block = slice(start, start + height)
-            for part, member in zip(self._parts, members, strict=True):
+            for part, member in zip(parts, members, strict=True):
                 mine = np.flatnonzero(member[block])
                 if len(mine):
                     part.add(X[block].take(mine, axis=0), weights[block].take(mine))
+        self._parts = parts
         return self
 
     def __add__(self, other):
@@ -231,7 +234,11 @@ class MomentPair:
     needs_factors : bool
         Whether features nearly depend on each other, so that products of the factors have lost the
         digits that the factors still have.
+    is_whole : bool
+        Whether no combination of features was taken for one that does not vary.
     """
+
+    is_whole = True
 
     def __init__(self, mean_diff, covariances=None, factors=None, ridge=0.0, needs_factors=False):
         self.mean_diff = np.asarray(mean_diff, dtype=float)
@@ -280,6 +287,7 @@ class MomentPair:
         unit = np.where(unit > 0, unit, 1)
         left, sizes, right = np.linalg.svd(stacked / unit, full_matrices=False)
         kept = sizes > STORED * sizes[0]
+        is_whole = bool(kept.all())
         right = right[kept]
         mean_diff = self.mean_diff / unit
         rest = mean_diff - right.T @ (right @ mean_diff)
@@ -288,7 +296,9 @@ class MomentPair:
         stacked = (left[:, kept] * sizes[kept]) @ right * unit
         parts = np.split(stacked, [len(parts[0])])
         factors = [np.linalg.qr(part, mode="r") for part in parts]
-        return MomentPair((mean_diff - rest) * unit, factors=factors, needs_factors=True)
+        pair = MomentPair((mean_diff - rest) * unit, factors=factors, needs_factors=True)
+        pair.is_whole = is_whole
+        return pair
 
     def factors(self, features):
         """The columns of both factors."""
@@ -383,6 +393,13 @@ class _Part:
         self.chunks = []  # pairs of rows and weights
         self.origin = self.offset = self.scatter = None
 
+    def copy(self):
+        """The same class; what is added to the copy does not change the original."""
+        other = copy.copy(self)
+        other.chunks = list(self.chunks)
+        other.scatter = None if self.scatter is None else self.scatter.copy()
+        return other
+
     def add(self, rows, weights):
         """Add rows, which are changed, with their positive weights."""
         if self.scatter is None and self.count + len(rows) < self.n_features:
@@ -421,6 +438,8 @@ class _Part:
         if (weights != 1).any():
             rows *= np.sqrt(weights)[:, None]
         scatter = rows.T @ rows - weight * np.outer(offset, offset)
+        # Beside a large offset rounding may leave a sum of squares below 0.
+        np.fill_diagonal(scatter, np.maximum(scatter.diagonal(), 0))
         self._merge(len(rows), weight, origin, offset, scatter)
 
     def _merge(self, count, weight, origin, offset, scatter):
@@ -475,7 +494,8 @@ def _validated(X, y, sample_weight):
     check_labels_kind(y)
     names = getattr(X, "columns", None)
     try:
-        X = np.asarray(X, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            X = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"X is not a table of numbers ({error})") from error
     y = np.asarray(y)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fsnotes.core.mm import stages, warn_of_max_iter
+from fsnotes.core.mm import rises, stages, warn_of_max_iter
 from fsnotes.core.tolerances import CANCELLED, FLOOR
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
 from fsnotes.solvers.hinge import LARGEST_C
@@ -164,6 +164,7 @@ class Reweighted:
         self.least = least
         self.ended = False
         self.unsolved = None
+        self.lowest = np.inf
         self.measured = None, np.nan, np.nan
 
     def value(self, weights):
@@ -183,8 +184,14 @@ class Reweighted:
         if np.count_nonzero(new) < self.least:
             self.ended = True
             return weights
-        if value < self.measure(new)[0] <= value + rounding:
+        after = self.measure(new)[0]
+        if value < after <= value + rounding:
             return weights  # it gains nothing beyond rounding
+        self.lowest = min(self.lowest, value)
+        if rises(after, self.lowest):
+            words = f"it would raise the objective from {self.lowest:.9g} to {after:.9g}"
+            self.unsolved = SubproblemError(f"{words}; pass scale=True, or a smaller C")
+            return weights
         return new
 
     def solve(self, sizes):

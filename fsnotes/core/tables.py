@@ -40,6 +40,8 @@ def check_table(X):
 
 def _check_frame(frame):
     names = list(frame.columns)
+    if not names:
+        raise ValueError("X has 0 features: its frame has no columns; pass at least one of numbers")
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise ValueError(
@@ -109,7 +111,7 @@ def _check_objects(array, names):
     name = repr(column if names is None else names[column])
     if isinstance(value, (str, bytes)):
         _refuse(name, "text", [value])
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if _is_missing(value):
         raise ValueError(
             f"column {name} of X has a missing value, {value!r}, in row {place[0]}; impute "
             "missing values, as NaN with SimpleImputer for example, or drop them first"
@@ -119,6 +121,11 @@ def _check_objects(array, names):
     if isinstance(value, numbers.Real):
         why = "it is beyond floating point"
     raise TypeError(f"column {name} of X has {reprlib.repr(value)} in row {place[0]}: {why}")
+
+
+def _is_missing(value):
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _is_real(value):
@@ -154,7 +161,7 @@ def check_labels_kind(y):
     """Raise where labels are masked, missing, complex or of kinds that have no order."""
     if isinstance(y, np.ma.MaskedArray):
         raise TypeError("y is a masked array; drop the rows whose label is masked")
-    if hasattr(y, "isna"):
+    if hasattr(y, "isna") and not hasattr(y, "levels"):
         missing = int(np.asarray(y.isna()).sum())
         if missing:
             raise ValueError(f"y has {missing} missing labels (NaN); drop those rows first")
@@ -162,12 +169,14 @@ def check_labels_kind(y):
         array = np.asarray(y)
     except (TypeError, ValueError):
         return
+    if array.dtype.kind in "mM" and np.isnat(array).any():
+        raise ValueError("y has missing labels (NaT); drop those rows first")
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y holds them; pass labels of another kind")
     if array.dtype.kind != "O" or array.ndim == 0:
         return
-    if any(label is None or (isinstance(label, float) and label != label) for label in array.flat):
-        raise ValueError("y has missing labels (None or NaN); drop those rows first")
+    if any(map(_is_missing, array.flat)):
+        raise ValueError("y has missing labels (None, NaN or NA); drop those rows first")
     kinds = {type(label) for label in array.flat}
     if any(issubclass(kind, str) for kind in kinds) and not all(
         issubclass(kind, str) for kind in kinds
@@ -189,4 +198,5 @@ def real_numbers(values, name):
     elif array.dtype.kind not in REAL:
         kind = KINDS.get(array.dtype.kind, str(array.dtype))
         raise TypeError(f"{name} holds {kind}; pass real numbers")
-    return array.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):  # what is too large is infinite, of which there are words
+        return array.astype(np.float64, copy=False)

@@ -94,7 +94,7 @@ def fetch_arrays(name, source, shape, folder, timeout, hint):
     Returns X, of this shape and in float64, y, and the address that they came from. `hint` says
     what to do without a network.
     """
-    web = _Web(name, timeout, hint)
+    web = _Web(name, float(timeout), hint)
     found = _find_source(web, source)
     with tempfile.TemporaryFile(dir=folder) as file:
         most = CELL_BYTES * shape[0] * (shape[1] + 1) + MARGIN_BYTES

@@ -442,8 +442,8 @@ class File:
             named.append(f"{lines}{more} ({reason})")
         if named:
             warn(
-                f"{self.path} has damaged lines, which are left out: {'; '.join(named)}. The cells "
-                "that they held are missing until the chapter is run again",
+                f"{self.path} has damaged lines, which are left out: {'; '.join(named)}. The next "
+                "run of the chapter removes them, and computes the cells that they held",
                 ResultsWarning,
             )
         return cells

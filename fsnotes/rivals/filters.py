@@ -208,7 +208,7 @@ def _validate(X, y):
     check_table(X)
     check_labels_kind(y)
     names = getattr(X, "columns", None)
-    with ONE_CHECK:
+    with ONE_CHECK, np.errstate(over="ignore", invalid="ignore"):
         X, y = check_X_y(X, y, dtype=np.float64, ensure_all_finite=False)
     check_finite(X, names)
     return X, check_labels(y)[1]

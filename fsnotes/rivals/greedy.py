@@ -5,7 +5,7 @@ import numpy as np
 from fsnotes.core.bounds import delta, kappa, minimax
 from fsnotes.core.mm import Result
 from fsnotes.core.moment_classifier import MomentClassifier, feasible_bound, largest_bound
-from fsnotes.core.tolerances import KAPPA_REACHED
+from fsnotes.core.tolerances import CANCELLED, KAPPA_REACHED
 from fsnotes.core.validation import check_bound, check_count, check_one_of
 from fsnotes.errors import SelectionWarning, warn
 
@@ -106,7 +106,15 @@ class GreedyMPM(MomentClassifier):
         self.order_ = problem.used[order]
         weights = np.zeros(most)
         weights[chosen] = solution.weights
-        return weights, solution.margin_split[0], len(chosen), Result.solved(len(chosen))
+        weights[abs(weights) <= CANCELLED * abs(weights).max()] = 0
+        found = int(np.count_nonzero(weights))
+        if found < len(chosen):
+            warn(
+                f"{len(chosen)} features are selected, but only {found} have a weight; {found} are "
+                "returned, since others add nothing to the bound",
+                SelectionWarning,
+            )
+        return weights, solution.margin_split[0], found, Result.solved(found)
 
 
 def _search(pair, forward, size, least, whole):

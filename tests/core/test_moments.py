@@ -14,7 +14,7 @@ from instances import GOOD, LABELS
 from scipy import sparse
 
 from fsnotes import ClassMoments
-from fsnotes.core.moments import MomentPair
+from fsnotes.core.moments import MomentPair, _Part
 
 
 def two_pass(X, y, weights=None):
@@ -211,6 +211,36 @@ def test_constant_columns_and_single_rows_have_no_variance():
     assert moments.variances().tolist() == [[0.25, 0.0], [0.0, 0.0]]
     assert moments.factor(1).tolist() == [[0.0, 0.0]]
     assert np.array_equal(moments.gap(), [5.5, 0.0])
+
+
+def test_a_block_counts_as_a_whole_or_not_at_all(monkeypatch):
+    X, y, _ = draw(0, 60, 3)
+    moments = ClassMoments.from_data(X[:30], y[:30], classes=[0, 1])
+    before = moments.counts_.tolist(), moments.means_.tolist(), moments.covariance(1).tolist()
+    merge = _Part._merge
+    calls = []
+
+    def interrupted(part, *summary):
+        calls.append(part)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        merge(part, *summary)
+
+    monkeypatch.setattr(_Part, "_merge", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        moments.partial_fit(X[30:], y[30:])
+    after = moments.counts_.tolist(), moments.means_.tolist(), moments.covariance(1).tolist()
+    assert after == before
+    moments.partial_fit(X[30:], y[30:])
+    assert moments.counts_.sum() == 60
+
+
+def test_no_variance_is_negative_whatever_rows_weigh():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        X = 1e12 + rng.normal(size=(8, 1))
+        moments = ClassMoments.from_data(X, np.arange(8) % 2, 10 ** rng.uniform(-50, 50, 8))
+        assert (moments.variances() >= 0).all()
 
 
 @given(

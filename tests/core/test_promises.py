@@ -39,7 +39,12 @@ from fsnotes.core import estimator, promises
 from fsnotes.core.estimator import SparseClassifier
 from fsnotes.core.promises import certain_accuracies, keep_the_worse, score_rounding
 from fsnotes.core.samples import Samples
-from fsnotes.errors import EqualMeansError, PromiseWarning, SubproblemError
+from fsnotes.errors import (
+    EqualMeansError,
+    PromiseWarning,
+    SubproblemError,
+    TrivialBoundWarning,
+)
 
 MODELS = [
     MPM(),
@@ -139,6 +144,27 @@ def test_the_bound_is_that_of_the_rows_where_moments_have_lost_digits():
         machine = MPM().fit(X, y)
     assert (shares(machine, machine.predict(X) == y, y, None) >= machine.worst_case_accuracy_).all()
     assert machine.worst_case_accuracy_.min() < machine.delta_ - 1e-6
+
+
+def test_nothing_is_proved_where_a_difference_is_taken_for_rounding():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    shared = rng.normal(size=40) + y
+    apart = rng.normal(size=40)
+    for size, is_proved in ((1e-8, False), (1e-5, True)):
+        X = np.column_stack([shared, shared + size * (apart + y)])
+        result = L1MPM(retain=0.5, refit=False).fit(X, y).result_
+        assert (result.duality_gap is not None) == is_proved
+
+
+def test_a_bound_that_rounding_takes_is_missed():
+    X = 1e9 + np.array([[1.0], [1], [0], [-1], [-1]])
+    with (
+        pytest.warns(TrivialBoundWarning),
+        pytest.warns(PromiseWarning, match="rows show 0, which"),
+    ):
+        machine = MPM().fit(X, [1, 1, 1, 0, 0])
+    assert machine.worst_case_accuracy_[0] == 0 < machine.worst_case_accuracy_[1]
 
 
 def test_the_path_promises_what_its_rows_show():

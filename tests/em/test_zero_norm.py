@@ -526,3 +526,13 @@ def test_summary_names_the_objective_and_the_price():
     X, y = load("wdbc", return_X_y=True)
     machine = ZeroNormSVM(C=0.25).fit(X, y)
     assert f"{machine.objective_:.6g} at C=0.25" in machine.summary()
+
+
+def test_a_step_that_would_rise_is_refused():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=33)
+    X = np.column_stack([x, 1e6 * x, rng.normal(size=33)])
+    y = (rng.random(33) < 0.4).astype(int)
+    for C in (1, 5, 12.8, 100):
+        model = ZeroNormSVM(C=C, scale=False, refit=False, n_features=1)
+        assert quiet(model, X, y).result_.status in ("converged", "stalled")

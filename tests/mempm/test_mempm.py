@@ -22,6 +22,7 @@ from fsnotes import (
     frontier,
     literal,
     load,
+    make_cross_planes,
     make_instance,
     make_wide,
 )
@@ -828,6 +829,17 @@ def test_a_column_repeated_in_other_units_promises_nothing_more(seed):
     assert np.isclose(alone.largest_delta_, both.largest_delta_, rtol=1e-3)
     machine = MEMPM().fit(doubled, y)
     assert np.isclose(machine.objective_, machine.worst_case_accuracy_.mean(), rtol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::fsnotes.errors.TrivialBoundWarning")
+def test_of_two_classes_that_are_as_good_as_certain_the_better_end_is_taken():
+    for seed in range(20):
+        X, y = make_cross_planes(200, noise=0, center=0.5, seed=seed)
+        for theta in (0.05, 0.2, 0.5, 0.8, 0.95):
+            machine = MEMPM(theta=theta).fit(X, y)
+            alphas, betas, _ = machine.frontier_.points()
+            best = (theta * alphas + (1 - theta) * betas).max()
+            assert np.isclose(machine.objective_, best, rtol=1e-6)
 
 
 @pytest.mark.parametrize("sd", [1e-6, 1e-8, 1e-9])

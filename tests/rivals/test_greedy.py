@@ -1,5 +1,7 @@
 """Greedy search: that of its definition."""
 
+import itertools
+
 import numpy as np
 import pytest
 from definitions import quiet
@@ -100,3 +102,13 @@ def test_the_order_of_greedy_search_counts_all_columns():
     wider = np.insert(X, 0, 1.0, axis=1)
     plain = GreedyMPM(n_features=3).fit(X, y)
     assert (quiet(GreedyMPM(n_features=3), wider, y).order_ == plain.order_ + 1).all()
+
+
+@pytest.mark.filterwarnings("ignore::fsnotes.errors.TrivialBoundWarning")
+def test_a_feature_whose_weight_is_rounding_is_not_selected():
+    cube = np.array(list(itertools.product((-1.0, 1), repeat=3)))
+    rows = np.append(np.arange(8), [0, 1, 6, 7, 4, 0, 5, 6])
+    for n_features in (2, 3):
+        with pytest.warns(SelectionWarning, match=f"{n_features} .* but only 1 have a weight"):
+            machine = GreedyMPM(n_features=n_features).fit(cube[rows], cube[rows, 0] > 0)
+        assert machine.n_selected_ == machine.objective_ == 1
