@@ -114,7 +114,9 @@ def test_accuracy_is_never_below_the_bound_not_even_by_rounding(batch):
         warnings.simplefilter("ignore")
         while fits + refused < FITS // BATCHES:
             X, y, weights = draw_tight(rng)
-            model = clone(MODELS[rng.integers(len(MODELS))])
+            # kernel machines, the last three, take as long as all others
+            models = MODELS if rng.random() < 0.2 else MODELS[:-3]
+            model = clone(models[rng.integers(len(models))])
             try:
                 machine = model.fit(X, y, weights)
             except (EqualMeansError, SubproblemError):
