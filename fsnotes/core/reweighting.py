@@ -153,7 +153,7 @@ class Reweighted:
 
     Weights of at most the floor are zero for good. A step that would leave fewer features than the
     least is not taken, and then the descent has ended; nor is one that the solver does not verify,
-    whose error is `unsolved`.
+    or that would rise, of which `unsolved` is the error.
     """
 
     def __init__(self, data, solver, C, floor, least=0):
@@ -180,19 +180,27 @@ class Reweighted:
             new = self.step(sizes, weights, value, rounding)
         except SubproblemError as error:
             self.unsolved = error
-            return weights
+            return self.stay(weights, value, rounding)
         if np.count_nonzero(new) < self.least:
             self.ended = True
-            return weights
+            return self.stay(weights, value, rounding)
         after = self.measure(new)[0]
-        if value < after <= value + rounding:
-            return weights  # it gains nothing beyond rounding
         self.lowest = min(self.lowest, value)
+        if value < after <= value + rounding:
+            return self.stay(weights, value, rounding)  # it gains nothing beyond rounding
         if rises(after, self.lowest):
-            words = f"it would raise the objective from {self.lowest:.9g} to {after:.9g}"
-            self.unsolved = SubproblemError(f"{words}; pass scale=True, or a smaller C")
-            return weights
+            self.unsolved = SubproblemError(
+                f"it would rise from {self.lowest:.9g} to {after:.9g}; pass scale=True, or a "
+                "smaller C or sample_weight"
+            )
+            return self.stay(weights, value, rounding)
         return new
+
+    def stay(self, weights, value, rounding):
+        """Return the weights, whose value does not rise where it is measured by another offset."""
+        if rises(self.measure(weights)[0], value):
+            self.measured = weights, value, rounding
+        return weights
 
     def solve(self, sizes):
         """Return the solution on columns of these sizes."""
