@@ -69,7 +69,9 @@ class MomentProblem:
                 )
             # One row of weight 2 stands for two equal rows.
             if max(count, weight) < 2:
-                raise ValueError(f"class {label!r} has 1 sample; a covariance needs at least two")
+                raise ValueError(
+                    f"class {label!r} has 1 sample; a covariance needs at least two: pass more rows"
+                )
         for label, variances in zip(labels, moments.variances(), strict=True):
             if not (variances.any() or quiet):
                 warn(
