@@ -361,7 +361,7 @@ def null_delta(X, y, n_permutations=20, *, ridge=0.0, scale=True, random_state=N
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     n_permutations : int, default=20
-        At most 10**5.
+        At most 1e5.
     ridge, scale
         As in `MPM`.
     random_state : int, RandomState instance or None, default=None

@@ -137,7 +137,7 @@ class L0MPM(BoundedClassifier):
     tol : float, default=1e-06
         Steps end when no weight changes by more than this part of the largest.
     max_iter : int, default=100
-        Most steps, up to 10**6.
+        Most steps, up to 1e6.
     ridge : float, default=0.0
         Added to the variances, in the units that `scale` sets; lowers the bounds.
     scale : bool, default=True

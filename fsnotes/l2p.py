@@ -289,7 +289,7 @@ class DSO(JointClassifier):
     tol : float, default=1e-05
         The last stage ends when no weight changes by more than this part of the largest.
     max_iter : int, default=500
-        Most steps of a stage, up to 10**6.
+        Most steps of a stage, up to 1e6.
     progress : bool, default=False
         Show a progress bar over the stages, with the number of features left.
 

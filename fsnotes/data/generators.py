@@ -35,7 +35,7 @@ def make_twonorm(n_samples=7400, n_features=20, *, seed=0):
     n_samples : int, default=7400
         Number of rows, at least 2.
     n_features : int, default=20
-        Number of columns, at least 1. The table has at most 10**8 numbers.
+        Number of columns, at least 1. The table has at most 1e8 numbers.
     seed : int or numpy.random.Generator, default=0
         Source of randomness.
 
@@ -81,7 +81,7 @@ def make_cross_planes(n_samples=200, n_features=2, *, noise=0.1, center=0.0, see
     n_samples : int, default=200
         Number of rows, at least 4.
     n_features : int, default=2
-        Number of columns, at least 2. The table has at most 10**8 numbers.
+        Number of columns, at least 2. The table has at most 1e8 numbers.
     noise : float, default=0.1
         Standard deviation of the noise in the first two features, not negative.
     center : float, default=0.0
@@ -133,7 +133,7 @@ def make_moments(n_samples=50, n_features=1000, n_informative=10, *, law="printe
     n_samples : int, default=50
         Number of rows, at least 2.
     n_features : int, default=1000
-        Number of columns, at least `n_informative`. The table has at most 10**8 numbers.
+        Number of columns, at least `n_informative`. The table has at most 1e8 numbers.
     n_informative : int, default=10
         Number of leading columns that carry the label, at least 1.
     law : {"printed", "meant"}, default="printed"
@@ -208,7 +208,7 @@ def make_wide(
     n_samples : int, default=62
         Number of rows, at least 4.
     n_features : int, default=2000
-        Number of columns, at least `n_informative`. The table has at most 10**8 numbers.
+        Number of columns, at least `n_informative`. The table has at most 1e8 numbers.
     n_informative : int, default=20
         Number of leading columns that carry the label, at least 1.
     block_size : int, default=10

@@ -73,7 +73,7 @@ class SparseKernelSVM(BasisClassifier):
     tol : float, default=1e-06
         A stage ends when no weight changes by more than this part of the largest.
     max_iter : int, default=100
-        Most steps of a stage, up to 10**6.
+        Most steps of a stage, up to 1e6.
     scale : bool, default=True
         Measure features in their pooled within-class standard deviation before the kernel.
     random_state : int, default=0

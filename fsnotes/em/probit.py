@@ -91,7 +91,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     tol : float, default=1e-06
         Steps end when no weight changes by more than this part of the largest.
     max_iter : int, default=1000
-        Most steps, up to 10**6.
+        Most steps, up to 1e6.
     scale : bool, default=True
         Measure features in their pooled within-class standard deviation, before the kernel if
         there is one. With "jeffreys" the start alone depends on units.

@@ -109,7 +109,7 @@ class ZeroNormSVM(SparseClassifier):
     tol : float, default=1e-06
         A stage ends when no weight changes by more than this part of the largest.
     max_iter : int, default=100
-        Most steps of a stage, up to 10**6.
+        Most steps of a stage, up to 1e6.
     scale : bool, default=True
         Weigh features in units of their pooled within-class standard deviation. With ``p=0`` the
         first machine and the floor alone depend on units, otherwise all do.

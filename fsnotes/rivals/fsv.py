@@ -61,7 +61,7 @@ class FSV(SteppingSelector):
     tol : float, default=1e-06
         Steps end when no weight changes by more than this part of the largest.
     max_iter : int, default=100
-        The largest number of steps, for each C, up to 10**6.
+        The largest number of steps, for each C, up to 1e6.
     scale : bool, default=True
         Weigh features in units of their pooled within-class standard deviation.
 

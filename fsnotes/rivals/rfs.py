@@ -253,7 +253,7 @@ class RFS(JointClassifier):
     tol : float, default=1e-06
         Relative duality gap at which the steps end.
     max_iter : int, default=100
-        Most steps of a stage, up to 10**6.
+        Most steps of a stage, up to 1e6.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ class RVM(BasisClassifier):
     tol : float, default=0.001
         No action is taken for a gain in log evidence of at most this; above 0.
     max_iter : int, default=10000
-        The largest number of actions, up to 10**6. One that moves all precisions together is one.
+        The largest number of actions, up to 1e6. One that moves all precisions together is one.
     scale : bool, default=True
         Measure features in their pooled within-class standard deviation before the kernel.
     progress : bool, default=False

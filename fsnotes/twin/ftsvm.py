@@ -88,7 +88,7 @@ class FTSVM(TwinClassifier):
     tol : float, default=1e-06
         A switch has to gain more than this part of the objective without features.
     max_iter : int, default=1000
-        Most rounds through the features, up to 10**6.
+        Most rounds through the features, up to 1e6.
     progress : bool, default=False
         Show a progress bar over the features of each round.
     scale : bool, default=True
