@@ -227,13 +227,9 @@ def test_moments_of_what_cannot_be_squared_are_refused():
             ClassMoments.from_data(FRAME * [1, unit, 1], Y)
 
 
-@each
+@where(USUAL, lambda model: selects_features(model) and model.scale)
 def test_constant_features_of_any_size_are_left_out(model):
-    if not selects_features(model):
-        pytest.skip("selects points")
     table = np.column_stack([X, np.full(12, 1e290), np.full(12, -1e-290)])
-    if not model.scale:
-        return
     with pytest.warns(SelectionWarning, match="constant features .* there are 2: 3, 4"):
         machine = model.__class__(**model.get_params()).fit(table, Y)
     assert not machine.get_support()[3:].any()
