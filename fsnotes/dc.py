@@ -315,7 +315,8 @@ class KernelMPM(KernelClassifier):
     ridge : float, optional
         Added to the variances of the kernel's columns; by default a thousandth of their mean.
     scale : bool, default=True
-        Measure features in their pooled within-class standard deviation before the kernel.
+        Measure features in their pooled within-class standard deviation before the kernel, and
+        leave constant ones out.
 
     Attributes
     ----------
@@ -357,8 +358,8 @@ class KernelMPM(KernelClassifier):
         check_real("ridge", self.ridge, 0, optional=True)
 
     def _fit_samples(self, samples):
-        self._scale_features(samples)
-        points = self._prepare_kernel(samples)
+        features = self._scale_features(samples)
+        points = self._prepare_kernel(samples, features)
         values = self._kernel.columns(samples.X, samples.X[points])
         columns = self._class_moments(samples, values)
         if self.ridge is None:

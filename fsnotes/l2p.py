@@ -9,10 +9,10 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
-from tqdm import tqdm
 
 from fsnotes.core.joint import REFIT_C, JointClassifier
 from fsnotes.core.mm import rises, stages, warn_of_max_iter
+from fsnotes.core.progress import ProgressBar
 from fsnotes.core.surrogates import Power
 from fsnotes.core.tolerances import NEGLIGIBLE_WEIGHT, NO_RISE
 from fsnotes.core.validation import check_bool, check_one_of, check_real, shown
@@ -33,9 +33,7 @@ ROUGH = 3e-2  # change of W at which a stage on the way ends, relative to its la
 MISSING = 1e-4  # part of a margin that rounding may take away
 DEPENDENT = 1e-10  # part of a column outside of the span of others, if it depends on them
 ROUNDS = 30  # exchanges for each row, before non-negative least squares are given up
-SHORTEST = (
-    1e-130  # length of the first W's longest row to which the smoothing is relative, at least
-)
+SHORTEST = 1e-130  # length of the first W's longest row that the smoothing is a part of, at least
 LOST = 1e-9  # part of a margin or of an objective that rows dropped at the end may cost
 GAIN = 1e-12  # part of an objective by which a longer step has to lower it
 REACH = 2  # number of steps by which a longer step goes ahead at first, and at least
@@ -56,6 +54,8 @@ class Smoothed:
         self.C = C
         self.tol = tol
         self.power = Power(p, eps)
+        self.lowest = np.inf
+        self.is_refused = False  # whether the last step has lost its digits, and would rise
 
     def value(self, W):
         penalty = self.power.value(np.linalg.norm(W, axis=1)).sum()
@@ -68,6 +68,12 @@ class Smoothed:
 
     def size(self, W):
         return np.count_nonzero(W[:-1].any(axis=1))
+
+    def take(self, new, W, value):
+        """The point that a step leads to or, where it would rise, the one before, of this value."""
+        self.lowest = min(self.lowest, value)
+        self.is_refused = rises(self.value(new), self.lowest)
+        return W if self.is_refused else new
 
 
 # ------------------------------------------------------------ the joint step over U and E
@@ -114,8 +120,6 @@ class JointSteps(Smoothed):
         self.softness = 0.0 if C is None else p / (2 * C)
         self.last = None
         self.reach = REACH
-        self.lowest = np.inf
-        self.is_refused = False  # whether the last step has lost its digits, and would rise
         self.is_rough = tol >= ROUGH
 
     def minimize(self, sizes, W):
@@ -137,10 +141,7 @@ class JointSteps(Smoothed):
             new = self._try(np.where(dead, 0, sizes), value * (1 + NO_RISE))
             if new is not None:
                 return new
-        new = self.step.solve(sizes, self.softness)
-        self.lowest = min(self.lowest, value)
-        self.is_refused = rises(self.value(new), self.lowest)
-        return W if self.is_refused else new
+        return self.take(self.step.solve(sizes, self.softness), W, value)
 
     def _factors(self, norms):
         """Factors of the sizes that go on in the direction of the last step; None on the way."""
@@ -168,7 +169,7 @@ class Alternation(Smoothed):
 
     def minimize(self, sizes, W):
         V = self.elimination.u_step(sizes)
-        return self.elimination.e_step(self.tangent(V), V)
+        return self.take(self.elimination.e_step(self.tangent(V), V), W, self.value(W))
 
 
 class Elimination:
@@ -420,7 +421,7 @@ class DSO(JointClassifier):
         return W
 
     def _run(self, problems, start):
-        with tqdm(total=len(problems), desc="DSO", disable=not self.progress) as bar:
+        with ProgressBar(total=len(problems), desc="DSO", disable=not self.progress) as bar:
 
             def show(step, W):
                 bar.n = step.stage
@@ -436,7 +437,7 @@ class DSO(JointClassifier):
             result = replace(result, status="stalled")
             warn(
                 "a step has lost its digits and would rise, so the point before it is kept; pass "
-                "a smaller C or sample_weight",
+                "sample_weight that differ less, or a smaller C",
                 ConvergenceWarning,
             )
         return W, result

@@ -317,6 +317,8 @@ class MEMPM(MomentClassifier):
         super()._verify_bounds(samples)
         if (told - self.worst_case_accuracy_).max() > LOST_DIGITS:
             self._widen_gap()
+            self.objective_ = float(self.worst_case_accuracy_ @ [1 - self.theta, self.theta])
+            self.result_ = replace(self.result_, objective=self.objective_)
 
     def _widen_gap(self):
         """Make the duality gap no less than what the bounds lack of the objective; return it."""
@@ -637,8 +639,8 @@ class _Search:
             )
         alphas, betas = np.array(list(self.solutions)).T
         supports = np.zeros((len(alphas), self.given.moments.n_features_in_), dtype=bool)
-        for row, solution in zip(supports, self.solutions.values(), strict=True):
-            row[self.given.used[nonnegligible(solution.weights)]] = True
+        for row, (pair, solution) in zip(supports, self.solutions.items(), strict=True):
+            row[self.given.used[self.chosen(*pair, solution)]] = True
         norms = np.array([solution.objective for solution in self.solutions.values()])
         return BoundTrace(alphas, betas, norms, supports)
 
@@ -652,30 +654,36 @@ class _Search:
         proof = replace(proof, duality_gap=None)
         return replace(proof, objective=float(value), counts=none | proof.counts | found)
 
+    def chosen(self, alpha, beta, solution):
+        """The places of the features that count as selected: those without which bounds fail."""
+        chosen = nonnegligible(solution.weights)
+        needs, margin = self.needs_and_margin(alpha, beta, solution, chosen)
+        if needs.sum() - margin > SAME_MARGIN * needs.min():
+            # Near an end of the frontier one weight exceeds by far others that are needed.
+            return np.flatnonzero(solution.weights)
+        return chosen
+
+    def needs_and_margin(self, alpha, beta, solution, features):
+        """What the classes need of the margin, and the margin, of the weights of some features."""
+        weights = solution.weights[features]
+        kappas = kappa(np.array([alpha, beta]))
+        needs = np.maximum(kappas * self.pair.deviations(features, weights), 1)
+        return needs, self.pair.mean_diff[features] @ weights
+
     def select_and_refit(self, row, refit, equal_bounds):
         """Weights after selection and refit, and class 1's part of the margin."""
         (alpha, beta), solution = list(self.solutions.items())[row]
-        kappas = kappa(np.array([alpha, beta]))
-
-        def needs_and_margin(features):
-            weights = solution.weights[features]
-            needs = np.maximum(kappas * self.pair.deviations(features, weights), 1)
-            return needs, self.pair.mean_diff[features] @ weights
-
-        chosen = nonnegligible(solution.weights)
-        needs, margin = needs_and_margin(chosen)
-        if needs.sum() - margin > SAME_MARGIN * needs.min():
-            # Near an end of the frontier one weight exceeds by far others that are needed.
-            chosen = np.flatnonzero(solution.weights)
+        chosen = self.chosen(alpha, beta, solution)
         weights = np.zeros(len(self.pair.mean_diff))
         if not refit:
             weights[chosen] = solution.weights[chosen]
-            return weights, split_margin(*needs_and_margin(chosen))
+            needs, margin = self.needs_and_margin(alpha, beta, solution, chosen)
+            return weights, split_margin(needs, margin)
         if equal_bounds:
             point = minimax(self.pair, chosen)
         else:
             core = Frontier(self.pair.subset(chosen))
-            point = core.point(core.mixture_at(kappas[0]))
+            point = core.point(core.mixture_at(kappa(alpha)))
         weights[chosen] = point.weights
         return weights, point.margin_split[0]
 

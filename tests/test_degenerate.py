@@ -222,6 +222,7 @@ HEAVY = [
     (L0MPM(prune=False, refit=False), {"repeated": True}, "one", dict.fromkeys((14, 33), 10**9.7)),
     (ProbitEM(kernel="rbf", scale=False), {"n_features": 1}, "all", dict.fromkeys((0, 2, 3), 1e9)),
     (DSO(C=1.0), {}, "all", dict.fromkeys((0, 1, 2, 4), 1e30)),
+    (DSO(method="alternating", p=0.1), {}, "apart", dict.fromkeys((1, 24, 63, 115), 1e40)),
     (SparseKernelSVM(kernel="poly"), {"integer": True}, "one", dict.fromkeys(range(6), 1e12)),
 ]
 
@@ -231,6 +232,8 @@ def test_a_step_that_has_lost_its_digits_is_not_taken(model, options, which, siz
     for seed, size in sizes.items():
         X, y = draw(seed, **options)
         weights = np.where((np.arange(len(y)) == 0) | (which == "all"), size, 1.0)
+        if which == "apart":
+            weights = size ** np.random.default_rng(seed).uniform(-1, 1, len(y))
         strictly(fit_and_score, model, X, y, weights)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from instances import draw
+from sklearn.base import clone
 from test_contract import (
     SETTINGS,
     USUAL,
@@ -73,6 +74,10 @@ TABLES = {
     "no columns": (FRAME[[]], V, "X has 0 features: its frame has no columns"),
     "copy": (pd.concat([FRAME, FRAME[["b"]]], axis=1), V, "more than one column named 'b'; rename"),
     "objects": (frame_with(of_objects(None)[:, 1]), V, "'b' .*missing value"),
+    "lengths": ([[1, 2], [3]] * 6, V, "X has rows of several lengths; pass a table"),
+    "set": ({1, 2}, T, "X is a set; pass a table"),
+    "mapping": ({"a": [1]}, T, "X is a dict; pass a table"),
+    "word": ("abc", T, "X is a str; pass a table"),
 }
 ALIKE = {
     "objects": X.astype(object),
@@ -94,6 +99,13 @@ LABELS = {
     "mixed": (np.array(["a", 1] * 6, dtype=object), T, "y mixes labels of types int, str"),
     "complex": (Y + 0j, V, "Complex data not supported: y"),
     "masked": (np.ma.masked_array(Y, mask=Y > 0), T, "y is a masked array"),
+    "lengths": ([[1], [2, 3]] * 6, V, "y has rows of several lengths; pass a label a row"),
+    "set": ({0, 1}, T, "y is a set; pass a label a row"),
+    "word": ("abababababab", T, "y is a str; pass a label a row"),
+    "beyond integers": ([10**30, 10**31] * 6, V, "y holds objects of type int; make them text"),
+    "Fractions": ([Fraction(1), Fraction(1, 3)] * 6, V, "y holds objects of type Fraction"),
+    "pairs": (pd.MultiIndex.from_tuples([(0, 1), (1, 0)] * 6), V, "y holds objects of type tuple"),
+    "other text": (np.array(["a", "b"] * 6, np.dtypes.StringDType()), T, "pass y.astype"),
 }
 WEIGHTS = {
     "complex": (np.ones(12) + 0j, T, "holds complex; pass real numbers"),
@@ -105,6 +117,8 @@ WEIGHTS = {
     "long": (np.full(12, np.longdouble("1e4000")), V, "infinite"),
     "None": ([None] * 12, T, "holds NoneType"),
     "huge": ([10**400] * 12, T, "holds int"),
+    "lengths": ([[1], [2, 3]] * 6, V, "has rows of several lengths; pass real numbers"),
+    "set": ({1}, T, "is a set; pass real numbers"),
     "too large": (np.full(12, 1e300), V, "from 1e-50 to 1e\\+50"),
     "too small": ([1e-300, *[1.0] * 11], V, "from 1e-50 to 1e\\+50"),
 }
@@ -233,3 +247,19 @@ def test_constant_features_of_any_size_are_left_out(model):
     with pytest.warns(SelectionWarning, match="constant features .* there are 2: 3, 4"):
         machine = model.__class__(**model.get_params()).fit(table, Y)
     assert not machine.get_support()[3:].any()
+
+
+@where(SETTINGS, lambda model: model.scale and getattr(model, "kernel", None) is not None)
+def test_constant_features_have_no_part_in_a_kernel(model):
+    """They have no unit, so that their own would count."""
+    table, y = draw(3, 30, 5)
+    for kernel in ("rbf", "cosine"):
+        machine = clone(model).set_params(kernel=kernel, gamma=0.2)
+        scores = fitted(machine, table, y).decision_function(table)
+        for constant in (1e-3, 40.0, 1e200):
+            wider = np.insert(table, 2, constant, axis=1)
+            found = fitted(machine, wider, y)
+            here = found.decision_function(wider)
+            elsewhere = found.decision_function(np.insert(table, 2, 2 * constant, axis=1))
+            assert np.allclose(here, scores, rtol=1e-6, atol=1e-6 * abs(scores).max())
+            assert np.array_equal(here, elsewhere)

@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from test_contract import CONTRACTS
 from threadpoolctl import threadpool_info
+from tqdm import tqdm
 
 import fsnotes
 from fsnotes import (
@@ -81,6 +82,7 @@ def state():
         "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
         "streams": (sys.stdout, sys.stderr, sys.excepthook, threading.excepthook),
         "folder": os.getcwd(),
+        "monitor of progress bars": tqdm.monitor,
     }
 
 

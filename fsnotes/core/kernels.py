@@ -102,10 +102,17 @@ class Kernel:
 class KernelMixin:
     """The kernel of an estimator that has the parameters ``kernel`` and ``gamma``."""
 
-    def _prepare_kernel(self, samples):
-        """Set the kernel, from ``scale_``, and ``gamma_``. Return the places of the points."""
+    def _prepare_kernel(self, samples, features):
+        """Set the kernel and ``gamma_``. Return the places of the points.
+
+        A feature that is constant has no unit: in an infinite one it is 0, at any row.
+        """
         points = first_of_equals(samples.X)
-        self._kernel = Kernel(self.kernel, self.gamma, self.scale_, samples.X[points])
+        units = np.ones(features.n_features)
+        if self.scale:
+            units[:] = np.inf
+            units[features.used] = features.unit
+        self._kernel = Kernel(self.kernel, self.gamma, units, samples.X[points])
         self.gamma_ = self._kernel.gamma
         return points
 

@@ -72,12 +72,21 @@ def _check_frame(frame):
             _check_objects(column.to_numpy()[:, None], [name])
 
 
-def _check_array(X):
+def _array_of(values, name, wanted):
+    """The values as an array of any kind; raise where they make none."""
     try:
-        array = np.asarray(X)
-    except (TypeError, ValueError):  # rows of several lengths, of which there are words elsewhere
-        return
-    if array.ndim == 0:  # no table, of which there are words elsewhere, too
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} has rows of several lengths; pass {wanted}") from error
+    is_none = values is None or isinstance(values, (numbers.Number, np.generic))
+    if array.ndim == 0 and not is_none:  # of none, and of a number, there are words elsewhere
+        raise TypeError(f"{name} is a {type(values).__name__}; pass {wanted}")
+    return array
+
+
+def _check_array(X):
+    array = _array_of(X, "X", "a table of numbers: an array, a list of equal rows or a data frame")
+    if array.ndim == 0:
         return
     if array.dtype.kind == "O":
         _check_objects(array, None)
@@ -165,10 +174,9 @@ def check_labels_kind(y):
         missing = int(np.asarray(y.isna()).sum())
         if missing:
             raise ValueError(f"y has {missing} missing labels (NaN); drop those rows first")
-    try:
-        array = np.asarray(y)
-    except (TypeError, ValueError):
-        return
+    array = _array_of(y, "y", "a label a row, in an array or a list")
+    if array.dtype.kind == "T":
+        raise TypeError(f"y holds {array.dtype}; pass y.astype(str)")
     if array.dtype.kind in "mM" and np.isnat(array).any():
         raise ValueError("y has missing labels (NaT); drop those rows first")
     if array.dtype.kind == "c":
@@ -178,18 +186,23 @@ def check_labels_kind(y):
     if any(map(_is_missing, array.flat)):
         raise ValueError("y has missing labels (None, NaN or NA); drop those rows first")
     kinds = {type(label) for label in array.flat}
-    if any(issubclass(kind, str) for kind in kinds) and not all(
-        issubclass(kind, str) for kind in kinds
-    ):
-        named = ", ".join(sorted(kind.__name__ for kind in kinds))
+    is_text = [issubclass(kind, str) for kind in kinds]
+    if all(is_text):
+        return
+    named = ", ".join(sorted(kind.__name__ for kind in kinds))
+    if any(is_text):
         raise TypeError(f"y mixes labels of types {named}; make them one, as in y.astype(str)")
+    raise ValueError(
+        f"Unknown label type: y holds objects of type {named}; make them text, numbers or "
+        "booleans, as in np.array(y, dtype=str)"
+    )
 
 
 def real_numbers(values, name):
     """Return an array of float64, or raise in words unless these are real numbers."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array; fill what is masked, as in filled(0)")
-    array = np.asarray(values)
+    array = _array_of(values, name, "real numbers, in an array or a list")
     if array.dtype.kind == "O":
         for value in array.flat:
             if not _is_real(value):

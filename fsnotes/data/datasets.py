@@ -289,7 +289,7 @@ def download(name, source=None, *, timeout=600.0):
 def _download(name, source=None, timeout=600.0):
     final = cache_folder() / f"{name}.npz"
     if source is None:
-        if final.is_file() and _is_valid(name, final):
+        if os.path.isfile(final) and _is_valid(name, final):
             return final
         source = OPENML_IDS[name]
         if source is None:
@@ -545,7 +545,7 @@ def _candidate_files(name):
 
 
 def _present_file(name):
-    return next((path for path in _candidate_files(name) if path.is_file()), None)
+    return next((path for path in _candidate_files(name) if os.path.isfile(path)), None)
 
 
 def _shape(name):

@@ -182,7 +182,7 @@ class _Web(urllib.request.AbstractHTTPHandler):
 
     def copy(self, address, file, most, md5=None):
         """Save at most so many bytes, with a progress bar; refuse a short or altered answer."""
-        from tqdm import tqdm
+        from fsnotes.core.progress import ProgressBar
 
         self.most = most
         self.bytes_left = most
@@ -194,7 +194,7 @@ class _Web(urllib.request.AbstractHTTPHandler):
             announced = int(announced) if announced else None
             if announced is not None and announced > most:
                 raise self.too_much(f"{announced} bytes are announced")
-            with tqdm(total=announced, unit="B", unit_scale=True, desc=self.name) as bar:
+            with ProgressBar(total=announced, unit="B", unit_scale=True, desc=self.name) as bar:
                 while block := answer.read(BLOCK_BYTES):
                     file.write(block)
                     digest.update(block)

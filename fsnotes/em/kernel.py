@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
-from tqdm import tqdm
 
 from fsnotes.core.kernels import BasisClassifier
+from fsnotes.core.progress import ProgressBar
 from fsnotes.core.reweighting import Run, SoftMargins
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.tolerances import VERIFIED_GAP
@@ -75,7 +75,8 @@ class SparseKernelSVM(BasisClassifier):
     max_iter : int, default=100
         Most steps of a stage, up to 1e6.
     scale : bool, default=True
-        Measure features in their pooled within-class standard deviation before the kernel.
+        Measure features in their pooled within-class standard deviation before the kernel, and
+        leave constant ones out.
     random_state : int, default=0
         Of the candidates, where `basis` is their number.
     progress : bool, default=False
@@ -185,8 +186,8 @@ class SparseKernelSVM(BasisClassifier):
         check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
     def _fit_samples(self, samples):
-        self._scale_features(samples)
-        self._prepare_kernel(samples)
+        features = self._scale_features(samples)
+        self._prepare_kernel(samples, features)
         unique = samples.deduplicate()
         # Equal samples of both classes are neighbours, and one point, in the order of the samples.
         points = np.flatnonzero(np.append(True, (unique.X[1:] != unique.X[:-1]).any(axis=1)))
@@ -228,7 +229,7 @@ class SparseKernelSVM(BasisClassifier):
     def _run(self, data, root):
         Cs = stages_of(self)
         options = {"desc": "SparseKernelSVM", "unit": "stage", "disable": not self.progress}
-        with tqdm(total=len(Cs), **options) as bar:
+        with ProgressBar(total=len(Cs), **options) as bar:
 
             def show(step):
                 bar.update(step.stage + 1 - bar.n)

@@ -196,8 +196,8 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
 
     def _fit_points(self, samples):
         """Select points: the columns are the kernel's values at them."""
-        self._scale_features(samples)
-        points = self._prepare_kernel(samples)
+        features = self._scale_features(samples)
+        points = self._prepare_kernel(samples, features)
         unique = samples.deduplicate()
         values = self._kernel.columns(unique.X, samples.X[points])
         data = ProbitData(values, unique.signs, unique.sample_weight)

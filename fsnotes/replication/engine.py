@@ -343,7 +343,7 @@ class Choice:
 
 def _compute_all(works, results, jobs, dask, progress):
     """Compute and store cells; what failed, by the names of cells."""
-    from tqdm import tqdm
+    from fsnotes.core.progress import ProgressBar
 
     def outcomes(tasks):
         return _on_dask(tasks, dask) if dask else _on_joblib(tasks, jobs)
@@ -364,7 +364,7 @@ def _compute_all(works, results, jobs, dask, progress):
         if (left := [name for name in group if name not in failures])
     )
     found = {name: {} for name in works}
-    bar = tqdm(
+    bar = ProgressBar(
         total=len(works) * n_splits,
         desc=results.chapter.name,
         unit="fold",
@@ -392,7 +392,7 @@ def _compute_all(works, results, jobs, dask, progress):
 
 def _choose_for_all_splits(works, failures, outcomes, progress):
     """Return the works with settings that serve all splits; those tuned alike share a choice."""
-    from tqdm import tqdm
+    from fsnotes.core.progress import ProgressBar
 
     alike = {}
     for name, work in works.items():
@@ -405,7 +405,7 @@ def _choose_for_all_splits(works, failures, outcomes, progress):
     if not tasks:
         return works
     with contextlib.closing(outcomes(tasks)) as done:
-        for names, setting, failure in tqdm(
+        for names, setting, failure in ProgressBar(
             done, total=len(tasks), desc="settings", disable=not progress
         ):
             works = works | {name: replace(works[name], setting=setting) for name in names}

@@ -8,10 +8,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from tqdm import tqdm
 
 from fsnotes.core.kernels import BasisClassifier
 from fsnotes.core.mm import Result, Step
+from fsnotes.core.progress import ProgressBar
 from fsnotes.core.samples import first_of_equals
 from fsnotes.core.threads import one_thread
 from fsnotes.core.tolerances import CONSTANT
@@ -56,7 +56,8 @@ class RVM(BasisClassifier):
     max_iter : int, default=10000
         The largest number of actions, up to 1e6. One that moves all precisions together is one.
     scale : bool, default=True
-        Measure features in their pooled within-class standard deviation before the kernel.
+        Measure features in their pooled within-class standard deviation before the kernel, and
+        leave constant ones out.
     progress : bool, default=False
         Show a progress bar of actions.
 
@@ -152,8 +153,8 @@ class RVM(BasisClassifier):
         check_count("max_iter", self.max_iter, most=MOST_STEPS)
 
     def _fit_samples(self, samples):
-        self._scale_features(samples)
-        self._prepare_kernel(samples)
+        features = self._scale_features(samples)
+        self._prepare_kernel(samples, features)
         X = samples.X
         # The points are in an order that is theirs alone: no answer depends on that of the rows.
         _, points, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
@@ -375,7 +376,7 @@ class Search:
         self.status = "max_iter"
 
     def run(self):
-        with tqdm(desc="RVM", unit="action", disable=not self.options.progress) as bar:
+        with ProgressBar(desc="RVM", unit="action", disable=not self.options.progress) as bar:
             while len(self.steps) <= self.options.max_iter:
                 if not self._act():
                     self.status = "converged"

@@ -169,7 +169,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         )
         if self.kernel is None:
             return TwinData(samples.X, features, problem)
-        points = self._prepare_kernel(samples)
+        points = self._prepare_kernel(samples, features)
         return TwinData(samples.X, features, problem, self._kernel, points)
 
     def _warn_of_flat(self):

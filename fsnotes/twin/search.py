@@ -6,9 +6,9 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from fsnotes.core.mm import Result, Step
+from fsnotes.core.progress import ProgressBar
 
 __all__ = ["Move", "Search", "branch_and_bound"]
 
@@ -93,7 +93,9 @@ class Search:
             before = state
             left = self.objective.order(state)
             tried = set()
-            with tqdm(total=len(left), desc=f"round {turn + 1}", disable=not self.progress) as bar:
+            with ProgressBar(
+                total=len(left), desc=f"round {turn + 1}", disable=not self.progress
+            ) as bar:
                 while left:
                     j = left.pop(0)
                     tried.add(j)
