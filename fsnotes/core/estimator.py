@@ -139,6 +139,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     def _take_fit(self, machine):
         """Take over what was fitted with the same parameters as plain numbers."""
+        if machine is self:
+            return
         given = self.get_params(deep=False)
         vars(self).update({n: value for n, value in vars(machine).items() if n not in given})
 

@@ -63,7 +63,8 @@ def is_real(value):
 
 def with_plain_numbers(estimator):
     """The estimator or, where a parameter is a number of another kind, its twin with plain ones."""
-    given = estimator.get_params(deep=False)
+    # what `get_params` returns, which would look at the signature of the class again
+    given = {n: v for n, v in vars(estimator).items() if not (n.startswith("_") or n.endswith("_"))}
     other = {name: plain(value) for name, value in given.items() if is_real(value)}
     other = {name: value for name, value in other.items() if value is not given[name]}
     if not other:
