@@ -66,7 +66,7 @@ SLOW = replace(
     datasets=("pima",),
     methods={
         str(C): Method("sklearn.svm.SVC", {"C": C, "kernel": "linear"}, scaled=True)
-        for C in np.linspace(0.1, 1, 10).tolist()
+        for C in np.linspace(0.1, 1, 40).tolist()
     },
     protocol=Protocol(repeats=2, folds=6, seed=3),
     tables=(),
