@@ -34,8 +34,6 @@ LARGEST_ALPHA = 1e12  # The slope of a larger one leaves a cone program no digit
 # A weight costs at least this part of the steepest slope, since one that cost nothing could grow
 # without end; where the slope at 0 is infinite, a cost is at most the inverse of it times another.
 LEAST_COST = 1e-6
-# A kernel is a function of a sum over features, whose relative rounding it multiplies by this.
-STEEPNESS = 4
 
 
 class SurrogateProgram:
@@ -152,7 +150,7 @@ class L0MPM(BoundedClassifier):
     n_iter_ : int
         Convex problems solved after the start.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of the objective, which never rises.
+        ``result_.steps`` is the history of the objective, which rises by rounding alone.
 
     Raises
     ------
@@ -360,7 +358,7 @@ class KernelMPM(KernelClassifier):
     def _fit_samples(self, samples):
         features = self._scale_features(samples)
         points = self._prepare_kernel(samples, features)
-        values = self._kernel.columns(samples.X, samples.X[points])
+        values = self._kernel_.columns(samples.X, samples.X[points])
         columns = self._class_moments(samples, values)
         if self.ridge is None:
             probabilities = columns.weights_ / columns.weights_.sum()
@@ -369,10 +367,12 @@ class KernelMPM(KernelClassifier):
             self.ridge_ = float(self.ridge)
         try:
             machine = self._linear_estimator(self.ridge_).fit_moments(columns)
+        except SubproblemError as error:  # without its words on features, which here are points
+            raise SubproblemError(f"{error.__cause__ or error}, or another gamma") from error
         except EqualMeansError:
             raise EqualMeansError(
-                f"the values of {self._kernel} have the same means in both classes up to rounding, "
-                "as where they are all equal; pass another kernel or gamma"
+                f"the values of {self._kernel_} have the same means in both classes up to "
+                "rounding, as where they are all equal; pass another kernel or gamma"
             ) from None
         chosen = np.flatnonzero(machine.coef_[0])
         self.support_ = samples.row[points[chosen]]
@@ -383,7 +383,7 @@ class KernelMPM(KernelClassifier):
         used = values[:, chosen]
         weights = self.dual_coef_[0]
         offset = self.intercept_[0]
-        of_values = STEEPNESS * (samples.X.shape[1] + 8) * np.finfo(float).eps
+        of_values = self._kernel_.rounding(samples.X, self.support_vectors_)
         rounding = score_rounding(used, weights, offset, of_values=of_values)
         ridge = self.ridge_ * weights @ weights
         found = certain_accuracies(samples, used @ weights + offset, rounding, ridge)

@@ -237,6 +237,21 @@ def test_a_step_that_has_lost_its_digits_is_not_taken(model, options, which, siz
         strictly(fit_and_score, model, X, y, weights)
 
 
+def test_a_linear_program_that_is_not_solved_says_what_to_pass():
+    X = np.random.default_rng(9).normal(size=(60, 1))
+    y = np.append(np.ones(2), np.zeros(58))
+    with pytest.raises(SubproblemError, match="not solved; pass a smaller C, .*sample_weight"):
+        ZeroNormSVM(p=np.inf, C=9e5).fit(X, y, np.full(60, 5e11))
+
+
+def test_a_value_next_to_nothing_does_not_overflow():
+    X = np.array([[-1.0, -1, 0], [0, -2, 1], [1, 1, 1]])
+    y = np.array([2, 0, 0, 1, 1, 2])
+    for apart in 10.0 ** -np.arange(6, 12, 0.25):
+        for weights in np.random.default_rng(0).uniform(0.2, 1, (3, 6)):
+            strictly(fit_and_score, DSO(p=0.5), np.vstack([X, X + apart]), y, weights)
+
+
 def test_a_point_keeps_the_value_that_it_had():
     X = hypercube(3)
     y = np.array([1, 1, 1, 1, 0, 1, 0, 0])

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from instances import draw
 from joblib import Parallel, delayed, parallel_config
@@ -117,8 +118,16 @@ def bits(fitted):
 
 
 def fit(name, warns):
+    """What a fit finds, and what the fitted machine does; the data are an array or a frame."""
     X, y = data(warns)
-    return bits(clone(USUAL[name]).fit(X, y))
+    if not warns:
+        X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    machine = clone(USUAL[name]).fit(X, y)
+    found = bits(machine)
+    for method in ("predict", "decision_function", "transform"):
+        if hasattr(machine, method):
+            found.append(np.asarray(getattr(machine, method)(X)).tobytes())
+    return [*found, machine.score(X, y)]
 
 
 def moments_of(X, y):
@@ -170,6 +179,36 @@ def assert_threads_change_nothing(capfd, run, *arguments):
 @each
 def test_fits_in_threads_leave_everything_as_it_was(capfd, name):
     assert_threads_change_nothing(capfd, fit, name)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+@pytest.mark.parametrize("call", ["fit", "predict", "transform", "score", "from_data"])
+def test_filters_are_as_they_were_after_many_calls_at_once(kind, call):
+    """pandas and scikit-learn switch them for a moment, in some calls."""
+    X, y = data(False)
+    if kind == "frame":
+        X = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    machine = L1MPM().fit(X, y)
+    run = {
+        "fit": lambda: MPM().fit(X, y),
+        "predict": lambda: machine.predict(X),
+        "transform": lambda: machine.transform(X),
+        "score": lambda: machine.score(X, y),
+        "from_data": lambda: ClassMoments.from_data(X, pd.Series(y)),
+    }
+    before = list(warnings.filters)
+    left = []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            for _ in range(10):
+                list(pool.map(lambda _: [run[call]() for _ in range(5)], range(THREADS)))
+                left.append(list(warnings.filters))
+                warnings.filters[:] = before
+    finally:
+        sys.setswitchinterval(interval)
+    assert left == [before] * 10
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

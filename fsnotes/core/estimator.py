@@ -1,7 +1,6 @@
 """What every estimator shares: one `fit`, validation, support, decision function and summary."""
 
 import contextlib
-import numbers
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.promises import Planes, Solved, keep_the_worse
 from fsnotes.core.samples import FeatureScaling, Samples, feature_units, range_exponents
-from fsnotes.core.tables import ONE_CHECK, check_finite, check_labels_kind, check_table
+from fsnotes.core.tables import ONE_CHECK, check_finite, check_table, labels_of_one_kind
 from fsnotes.core.validation import with_plain_numbers
 
 __all__ = ["BaseClassifier", "SparseClassifier", "check_labels", "require_numbers"]
@@ -132,6 +131,22 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[places]
 
+    def score(self, X, y, sample_weight=None):
+        """Accuracy on some rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        with ONE_CHECK:
+            return super().score(X, y, sample_weight)
+
     def _clear_fit(self):
         """Drop what an earlier fit left, or a fit that fails would leave a mixture of both."""
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -146,12 +161,11 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_data(self, X, y, sample_weight):
         """Check the data and return the samples of positive weight; sets ``classes_``."""
-        check_table(X)
-        check_labels_kind(y)
         options = {"dtype": np.float64, "ensure_min_samples": 2, "ensure_all_finite": False}
-        # what is too large for a float is infinite, of which there are words below
+        # a number too large for a float becomes infinite, and is refused below
         with ONE_CHECK, np.errstate(over="ignore", invalid="ignore"):
-            X, y = validate_data(self, X, y, **options)
+            check_table(X)
+            X, y = validate_data(self, X, labels_of_one_kind(y), **options)
         names = getattr(self, "feature_names_in_", None)
         check_finite(X, names)
         wanted = "two classes or more" if self.many_classes else "two classes"
@@ -163,8 +177,6 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
                 "L1SVM, or wrap the machine in sklearn.multiclass.OneVsRestClassifier"
             )
         self.classes_ = classes
-        if isinstance(sample_weight, numbers.Real):
-            sample_weight = np.full(len(y), sample_weight)
         samples = Samples.drop_zero_weight(X, class_index, sample_weight)
         for place in np.setdiff1d(np.arange(len(classes)), samples.class_index):
             raise ValueError(
@@ -183,8 +195,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_rows(self, X):
         """Check the rows that are to be classified, and return them as an array."""
-        check_table(X)
         with ONE_CHECK, np.errstate(over="ignore", invalid="ignore"):
+            check_table(X)
             X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         check_finite(X, getattr(self, "feature_names_in_", None))
         return X
@@ -194,12 +206,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
         Features are measured in the powers of two that ``samples.exponents`` holds.
         """
-        return ClassMoments.from_data(
-            samples.in_range() if X is None else X,
-            self.classes_[samples.class_index],
-            samples.sample_weight,
-            classes=self.classes_,
-        )
+        X = samples.in_range() if X is None else X
+        weights = samples.sample_weight
+        return ClassMoments.of_samples(X, samples.class_index, weights, self.classes_)
 
     def _scale_features(self, samples):
         """How the features that vary are measured, from a point amid the classes.
@@ -234,10 +243,8 @@ class DenseTables:
         -------
         ndarray or data frame of shape (n_samples, n_selected)
         """
-        if hasattr(X, "toarray"):
-            raise TypeError("X is sparse, but dense data are required; pass X.toarray()")
-        check_table(X)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with ONE_CHECK, np.errstate(over="ignore", invalid="ignore"):
+            check_table(X)
             return super().transform(X)
 
 

@@ -23,6 +23,8 @@ KERNELS = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "cosine", "chi2"
 SMALLEST = 1e-50
 LARGEST = 1e50
 SHIFT_INVARIANT = ("rbf", "laplacian")
+# A kernel is a function of a sum over features, whose relative rounding it multiplies by this.
+STEEPNESS = 4
 
 
 def check_kernel(kernel, gamma, *, optional=False):
@@ -57,17 +59,36 @@ class Kernel:
         """Values at these rows, one column a point."""
         if not len(points):  # A kernel is not asked about no points.
             return np.zeros((len(rows), 0))
-        options = {"metric": self._number}
-        if not callable(self.function):
-            options = {"metric": self.function, "gamma": self.gamma, "filter_params": True}
         # Rows far away from all points may have distances that overflow.
-        with np.errstate(over="ignore", invalid="ignore"), ONE_CHECK:
+        with np.errstate(over="ignore", invalid="ignore"):
             rows, points = ((part - self.origin) / self.scale for part in (rows, points))
-            return pairwise_kernels(rows, points, **options)
+            if callable(self.function):
+                return np.array([[self._number(row, point) for point in points] for row in rows])
+            if not (np.isfinite(rows).all() and np.isfinite(points).all()):
+                raise ValueError(
+                    "some rows are so far from those of the fit that their distances overflow; "
+                    "leave them out"
+                )
+            with ONE_CHECK:
+                options = {"gamma": self.gamma, "filter_params": True}
+                return pairwise_kernels(rows, points, metric=self.function, **options)
 
     def __str__(self):
         gamma = "" if callable(self.function) else f", gamma={self.gamma:g}"
         return f"kernel={shown(self.function)}{gamma}"
+
+    def rounding(self, rows, points):
+        """By what part the values at each row may differ where they are computed again.
+
+        Kernels are functions of products, whose rounding goes with the lengths of row and point; a
+        Gaussian has it in the exponent.
+        """
+        parts = ((part - self.origin) / self.scale for part in (rows, points))
+        row_sizes, point_sizes = ((part**2).sum(axis=1) for part in parts)
+        eps = STEEPNESS * (rows.shape[1] + 8) * np.finfo(float).eps
+        if self.function not in SHIFT_INVARIANT:
+            return np.full(len(rows), eps)
+        return np.expm1(np.minimum(eps * (1 + self.gamma * (row_sizes + point_sizes.max())), 1))
 
     def columns(self, rows, points):
         """Return the values for a fit; raise unless all of them are finite."""
@@ -112,8 +133,8 @@ class KernelMixin:
         if self.scale:
             units[:] = np.inf
             units[features.used] = features.unit
-        self._kernel = Kernel(self.kernel, self.gamma, units, samples.X[points])
-        self.gamma_ = self._kernel.gamma
+        self._kernel_ = Kernel(self.kernel, self.gamma, units, samples.X[points])
+        self.gamma_ = self._kernel_.gamma
         return points
 
     @np.errstate(under="ignore")  # kernel functions far from their points are zero
@@ -132,7 +153,7 @@ class KernelMixin:
         if "coef_" in vars(self):
             return super().decision_function(X)
         check_is_fitted(self, "dual_coef_")
-        values = self._kernel(self._check_rows(X), self.support_vectors_)
+        values = self._kernel_(self._check_rows(X), self.support_vectors_)
         return require_numbers(values @ self.dual_coef_[0] + self.intercept_[0])
 
 

@@ -24,7 +24,8 @@ class Step:
     Attributes
     ----------
     stage : int
-        Counts the problems of a continuation; within a stage the objective never rises.
+        Counts the problems of a continuation; within a stage the objective never rises, but by
+        rounding: at most 1e-7 of it.
     objective : float
     change : float
         Largest change of a variable over the largest variable.

@@ -109,6 +109,8 @@ class MomentProblem:
         sizes = abs(vectors[:, 0])
         largest = np.argsort(-sizes, kind="stable")[:NAMED]
         shown = self.used[largest[sizes[largest] > CONCERNED * sizes.max()]]
+        if len(shown) < 2:
+            return error
         labels = [str(j) if names is None else repr(names[j]) for j in shown.tolist()]
         return SubproblemError(
             f"{error}. Features {', '.join(labels)} nearly depend on each other: drop "
@@ -157,14 +159,14 @@ class MomentClassifier(SparseClassifier):
             machine = with_plain_numbers(self)
             machine._fit_moments(moments)
             self._take_fit(machine)
-            self._promised = "accuracy of each class of the moments"
+            self._promised_ = "accuracy of each class of the moments"
         return self
 
     def _fit_samples(self, samples):
         self._fit_moments(self._class_moments(samples), samples)
         self._verify_bounds(samples)
         kind = "weighted training accuracy" if samples.is_weighted else "training accuracy"
-        self._promised = f"{kind} of each class"
+        self._promised_ = f"{kind} of each class"
 
     def _fit_moments(self, moments, samples=None):
         """Solve, and set all fitted attributes. The samples are those of the moments, if known."""
@@ -216,7 +218,7 @@ class MomentClassifier(SparseClassifier):
     def _bounds_of_rows(self, samples, coef, intercept):
         """The bounds that mean and variance of the scores of both classes give."""
         used = np.flatnonzero(coef)
-        X = samples.X[:, used]
+        X = samples.columns(used)
         weights = coef[used]
         rounding = score_rounding(X, weights, intercept)
         ridge = self.ridge * ((coef * self.scale_) ** 2).sum()
@@ -250,7 +252,7 @@ class MomentClassifier(SparseClassifier):
     def _summary_lines(self):
         bounds = zip(self.classes_.tolist(), self.worst_case_accuracy_.tolist(), strict=True)
         shown = ", ".join(f"{label!r} {bound:.4f}" for label, bound in bounds)
-        return [f"{self._promised} is at least: {shown}"]
+        return [f"{self._promised_} is at least: {shown}"]
 
 
 def keep_the_less(told, asked, found, unmoved, classes):

@@ -5,10 +5,17 @@ import copy
 import numpy as np
 from scipy import linalg
 
-from fsnotes.core.tables import check_finite, check_labels_kind, check_table, real_numbers
+from fsnotes.core.tables import (
+    ONE_CHECK,
+    are_surely_within,
+    check_finite,
+    check_table,
+    check_weights,
+    labels_of_one_kind,
+)
 from fsnotes.core.validation import check_count
 
-__all__ = ["ClassMoments", "MomentPair", "check_weights"]
+__all__ = ["ClassMoments", "MomentPair"]
 
 # Data are gathered in blocks of at most so many rows, and so many numbers.
 BLOCK_ROWS = 4096
@@ -17,7 +24,6 @@ BLOCK_ELEMENTS = 10**6
 MAY_BE_CONSTANT = 1e-12
 # Squares of values of these sizes, times weights of those, are numbers, and so are their sums.
 SMALLEST, LARGEST = 1e-120, 1e120
-LIGHTEST, HEAVIEST = 1e-50, 1e50
 # Where others leave to each feature this part of its deviation, products of factors, which lose the
 # digits of its square, have enough of them for all that is verified.
 SURELY_INDEPENDENT = 1e-3
@@ -91,35 +97,58 @@ class ClassMoments:
         The first call has to name all classes if the first block may lack some.
         """
         X, y, weights = _validated(X, y, sample_weight)
-        if self._parts is None:
-            labels = np.unique(y if classes is None else np.asarray(classes))
-            if len(labels) < 2:
-                raise ValueError(
-                    f"the only class is {labels.tolist()}; moments need at least two: if more "
-                    "will come in later blocks, name all with classes="
-                )
-            self.classes_ = labels
-            self.n_features_in_ = X.shape[1]
-            self._parts = [_Part(X.shape[1]) for _ in labels]
-        self._check_alike(self.classes_ if classes is None else np.unique(classes), X.shape[1])
-        members = [y == label for label in self.classes_]
-        if sum(map(np.count_nonzero, members)) < len(y):
-            strangers = np.setdiff1d(y, self.classes_).tolist()
+        is_first = self._parts is None
+        if classes is not None:
+            classes = np.unique(labels_of_one_kind(classes, "classes"))
+        elif is_first:
+            classes = np.unique(y)
+        else:
+            classes = self.classes_
+        if len(classes) < 2:
             raise ValueError(
-                f"y holds {strangers[:5]}, but the classes are {self.classes_.tolist()}; name all "
+                f"the only class is {classes.tolist()}; moments need at least two: if more "
+                "will come in later blocks, name all with classes="
+            )
+        if not is_first:
+            self._check_alike(classes, X.shape[1])
+        # numpy drops an interrupt where it compares text with one of its own
+        labels = classes.tolist() if classes.dtype.kind == "U" else classes
+        members = [y == label for label in labels]
+        if sum(map(np.count_nonzero, members)) < len(y):
+            strangers = np.setdiff1d(y, classes).tolist()
+            raise ValueError(
+                f"y holds {strangers[:5]}, but the classes are {classes.tolist()}; name all "
                 "of them with classes= at the first call"
             )
-        height = max(1, min(len(y), BLOCK_ROWS, BLOCK_ELEMENTS // X.shape[1]))
+        if is_first:
+            self.classes_ = classes
+            self.n_features_in_ = X.shape[1]
+            self._parts = [_Part(X.shape[1]) for _ in classes]
+        self._add(X, members, weights)
+        return self
+
+    @classmethod
+    def of_samples(cls, X, class_index, weights, classes):
+        """The moments of rows that have been checked, with the number of the class of each."""
+        moments = cls()
+        moments.classes_ = classes
+        moments.n_features_in_ = X.shape[1]
+        moments._parts = [_Part(X.shape[1]) for _ in classes]
+        moments._add(X, [class_index == place for place in range(len(classes))], weights)
+        return moments
+
+    def _add(self, X, members, weights):
+        """Add rows, with a mask for each class, in blocks."""
+        height = max(1, min(len(X), BLOCK_ROWS, BLOCK_ELEMENTS // X.shape[1]))
         # All rows count or, where this is interrupted, none.
         parts = [part.copy() for part in self._parts]
-        for start in range(0, len(y), height):
+        for start in range(0, len(X), height):
             block = slice(start, start + height)
             for part, member in zip(parts, members, strict=True):
                 mine = np.flatnonzero(member[block])
                 if len(mine):
                     part.add(X[block].take(mine, axis=0), weights[block].take(mine))
         self._parts = parts
-        return self
 
     def __add__(self, other):
         if not isinstance(other, ClassMoments):
@@ -488,25 +517,17 @@ def _center(rows, weights):
 
 def _validated(X, y, sample_weight):
     """Finite rows with their labels and weights; rows of weight zero are left out."""
-    if hasattr(X, "toarray"):
-        raise TypeError("X is sparse; moments need a dense array: pass X.toarray()")
-    check_table(X)
-    check_labels_kind(y)
-    names = getattr(X, "columns", None)
-    try:
-        with np.errstate(over="ignore"):
-            X = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X is not a table of numbers ({error})") from error
-    y = np.asarray(y)
+    with ONE_CHECK, np.errstate(over="ignore"):
+        check_table(X)
+        names = getattr(X, "columns", None)
+        X = np.asarray(X, dtype=np.float64)
+        y = np.asarray(labels_of_one_kind(y))
     if X.ndim != 2 or X.shape[1] == 0 or y.shape != X.shape[:1]:
         raise ValueError(
             f"X has shape {X.shape} and y {y.shape}; pass a table and one label for each row"
         )
     check_finite(X, names)
     _check_squares(X, names)
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        raise ValueError("y has NaN; drop the rows without a label first")
     if sample_weight is None:
         return X, y, np.ones(len(y))
     weights = check_weights(sample_weight, len(y))
@@ -517,10 +538,7 @@ def _validated(X, y, sample_weight):
 
 def _check_squares(X, names):
     """Raise where squares of a column, or of its differences, would overflow or underflow."""
-    if not len(X):
-        return
-    # Of most tables their largest value and their first row show that all columns are in range.
-    if abs(X[0]).min() >= SMALLEST and X.max() <= LARGEST and X.min() >= -LARGEST:
+    if not len(X) or are_surely_within(X, SMALLEST, LARGEST):
         return
     lowest = X.min(axis=0)
     highest = X.max(axis=0)
@@ -532,21 +550,3 @@ def _check_squares(X, names):
             f"the squares of column {name} of X, of a size of {largest[beyond[0]]:.1e}, are beyond "
             "floating point; pass it in another unit (an estimator's fit(X, y) takes them)"
         )
-
-
-def check_weights(sample_weight, n_rows):
-    """The weights of so many rows as an array; raise unless they are finite and not negative."""
-    weights = real_numbers(sample_weight, "sample_weight")
-    if weights.shape != (n_rows,):
-        raise ValueError(f"{n_rows} rows, but sample_weight has shape {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(
-            "sample_weight has NaN, negative or infinite values; pass finite ones >= 0"
-        )
-    positive = weights[weights > 0]
-    if len(positive) and not LIGHTEST <= positive.min() <= positive.max() <= HEAVIEST:
-        raise ValueError(
-            f"sample_weight has values from {positive.min():.2g} to {positive.max():.2g}; pass "
-            f"weights from {LIGHTEST:g} to {HEAVIEST:g}, or 0 for rows that do not count"
-        )
-    return weights

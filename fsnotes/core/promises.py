@@ -106,18 +106,18 @@ class Planes:
     def __init__(self, samples, solved, scale, from_middle):
         live = solved.weights.any(axis=0)
         used = solved.used[live]
-        weights = solved.weights[:, live].T
-        rows = samples.X[:, used] / scale[used]
+        rows = samples.columns(used)
+        weights = (solved.weights[:, live] / scale[used]).T
         self.weights = solved.weights
         self.floors = solved.floors
         self.class_index = samples.class_index
         self.sample_weight = samples.sample_weight
+        self.parts = self._parts_of_classes()
         self.scores = rows @ weights + solved.intercepts
         self.rounding = score_rounding(rows, weights, solved.intercepts)
         origin = np.zeros(len(used))
         if from_middle:
-            classes = np.unique(self.class_index)
-            origin = np.mean([self.part(k) @ rows for k in classes], axis=0)
+            origin = np.mean([part @ rows for part in self.parts], axis=0)
         self.biases = origin @ weights + solved.intercepts
         self.bias_rounding = score_rounding(origin, weights, solved.intercepts)
         self.by = 0
@@ -128,10 +128,12 @@ class Planes:
         other.by = by
         return other
 
-    def part(self, k):
-        """The part of the weight of class k that each row has."""
-        weight = self.sample_weight * (self.class_index == k)
-        return weight / weight.sum()
+    def _parts_of_classes(self):
+        """Of each class, the part of its weight that each row has."""
+        weights = (
+            self.sample_weight * (self.class_index == k) for k in range(self.class_index.max() + 1)
+        )
+        return [weight / weight.sum() for weight in weights]
 
     @property
     def signs(self):
@@ -163,14 +165,14 @@ class Planes:
 
     def gap(self):
         """The distance of the mean scores of two classes."""
-        difference = self.part(1) - self.part(0)
+        difference = self.parts[1] - self.parts[0]
         return (difference @ self.scores - self.by * abs(difference) @ self.rounding)[0]
 
     def spreads(self, ridge):
         """Deviations of the scores of two classes, with a ridge, where the means are 1 apart."""
         scores = self.scores[:, 0]
         spreads = []
-        for part in (self.part(0), self.part(1)):
+        for part in self.parts:
             deviation = np.sqrt(part @ (scores - part @ scores) ** 2)
             moved = deviation + self.by * np.sqrt(part @ self.rounding[:, 0] ** 2)
             spreads.append(np.hypot(max(0, moved), np.sqrt(ridge) * np.linalg.norm(self.weights)))

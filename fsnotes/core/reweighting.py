@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fsnotes.core.mm import rises, stages, warn_of_max_iter
 from fsnotes.core.tolerances import CANCELLED, FLOOR
 from fsnotes.errors import SelectionWarning, SubproblemError, warn
-from fsnotes.solvers.hinge import LARGEST_C
+from fsnotes.solvers.hinge import LARGEST_C, LESS
 from fsnotes.solvers.hinge_programs import nothing_gains
 from fsnotes.solvers.margin import SoftMargin
 
@@ -190,8 +190,7 @@ class Reweighted:
             return self.stay(weights, value, rounding)  # it gains nothing beyond rounding
         if rises(after, self.lowest):
             self.unsolved = SubproblemError(
-                f"it would rise from {self.lowest:.9g} to {after:.9g}; pass scale=True, or a "
-                "smaller C or sample_weight"
+                f"it would rise from {self.lowest:.9g} to {after:.9g}; pass {LESS}"
             )
             return self.stay(weights, value, rounding)
         return new

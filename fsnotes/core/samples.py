@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fsnotes.core.moments import check_weights
+from fsnotes.core.tables import are_surely_within, check_weights
 from fsnotes.core.tolerances import CONSTANT
 from fsnotes.errors import SelectionWarning, warn
 
@@ -62,6 +62,10 @@ class Samples:
     def in_range(self):
         """The features divided by the powers of two in ``exponents``, which is exact."""
         return np.ldexp(self.X, -self.exponents) if np.any(self.exponents) else self.X
+
+    def columns(self, used):
+        """Some of the features, which are not copied where they are all."""
+        return self.X if len(used) == self.X.shape[1] else self.X[:, used]
 
     @property
     def is_weighted(self):
@@ -169,6 +173,8 @@ def require_finite(coef):
 
 def range_exponents(X, names=None):
     """Powers of two by which features are divided before they are squared; 0 for ordinary ones."""
+    if are_surely_within(X, 2.0**-ORDINARY, 2.0 ** (ORDINARY - 1)):
+        return np.zeros(X.shape[1], dtype=int)
     largest = np.maximum(X.max(axis=0), -X.min(axis=0))
     exponents = np.frexp(largest)[1]
     beyond = np.flatnonzero(abs(exponents) > FARTHEST)

@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fsnotes.core.validation import check_bool, shown
+from fsnotes.core.validation import check_bool, check_real, shown
 from fsnotes.data.fetching import (
-    check_timeout,
+    WEEK,
     damaged,
     fetch_arrays,
     parse_csv,
@@ -274,7 +274,7 @@ def download(name, source=None, *, timeout=600.0):
     ValueError: 'sonar' needs no download: it travels with a package; call load('sonar')
     """
     _check_name(name)
-    check_timeout(timeout)
+    check_real("timeout", timeout, 0, open_at=0, most=WEEK)
     if name in SUPPLIED:
         raise ValueError(
             f"{name!r} cannot be fetched, since nothing tells a right copy; {_placing_hint(name)}"
@@ -381,12 +381,13 @@ def _digest_rows(X):
 
 
 def _digest_classes(row_digests, y):
-    y = np.asarray(y)
+    # numpy drops an interrupt while it walks through an array of text, or compares it
+    labels, places = np.unique(np.asarray(y), return_inverse=True)
     return {
         label: hashlib.blake2b(
-            "".join(np.sort(row_digests[y == label])).encode(), digest_size=8
+            "".join(np.sort(row_digests[places == place]).tolist()).encode(), digest_size=8
         ).hexdigest()
-        for label in np.unique(y)
+        for place, label in enumerate(labels)
     }
 
 
@@ -521,7 +522,7 @@ def _read_supplied(name):
     remedy = "replace it by a faithful copy, or remove it"
     X, y = read_npz(path, _shape(name), remedy)
     n_classes = SUPPLIED[name][2]
-    if not np.isfinite(X).all() or (y.dtype.kind == "f" and np.isnan(y).any()):
+    if not np.isfinite(X).all() or (y.dtype.kind == "f" and not np.isfinite(y).all()):
         raise damaged(path, "some values are missing or infinite", remedy)
     labels, target = np.unique(y, return_inverse=True)
     if len(labels) != n_classes:

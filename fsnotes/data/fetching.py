@@ -30,13 +30,14 @@ import numpy as np
 
 from fsnotes.core.validation import shown
 
-__all__ = ["check_timeout", "damaged", "fetch_arrays", "parse_csv", "read_npz", "reading"]
+__all__ = ["WEEK", "damaged", "fetch_arrays", "parse_csv", "read_npz", "reading"]
 
 OPENML_DESCRIPTION = "https://www.openml.org/api/v1/json/data/{id}"
 SOURCE_FORMATS = (".npz", ".csv", ".arff")
 # seconds without a byte after which a server is given up, even before the deadline
 SILENCE = 60.0
 WEEK = 604800
+LARGEST_ID = 10**9  # of a data set at OpenML
 # A number printed to its last digit has 24 characters.
 CELL_BYTES = 32
 LABEL_LENGTH = 256
@@ -78,16 +79,6 @@ def read_npz(path, shape, remedy):
         return _read_npz(file, shape)
 
 
-def check_timeout(timeout):
-    """Raise unless `timeout` is a number of seconds that a download can have."""
-    wanted = f"seconds, a number above 0 and at most {WEEK} (a week)"
-    is_number = isinstance(timeout, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(timeout, bool):
-        raise TypeError(f"timeout={timeout!r} is {type(timeout).__name__}; pass {wanted}")
-    if not 0 < timeout <= WEEK:
-        raise ValueError(f"timeout={timeout!r}; pass {wanted}")
-
-
 def fetch_arrays(name, source, shape, folder, timeout, hint):
     """Fetch a table into a nameless file of this folder, which no kill of the process can leave.
 
@@ -116,7 +107,8 @@ class _Source(NamedTuple):
 
 
 def _find_source(web, source):
-    if isinstance(source, numbers.Integral) and not isinstance(source, bool) and source > 0:
+    is_id = isinstance(source, numbers.Integral) and not isinstance(source, bool)
+    if is_id and 0 < source <= LARGEST_ID:
         return _find_at_openml(web, OPENML_DESCRIPTION.format(id=source))
     if isinstance(source, str) and source.startswith(("http://", "https://")):
         suffix = os.path.splitext(source.split("?")[0].split("#")[0])[1].lower()
@@ -191,6 +183,8 @@ class _Web(urllib.request.AbstractHTTPHandler):
         try:
             answer = self.ask(address)
             announced = answer.headers.get("Content-Length")
+            if announced and not re.fullmatch("[0-9]{1,18}", announced):
+                raise ValueError(f"its length is announced as {announced[:50]!r}")
             announced = int(announced) if announced else None
             if announced is not None and announced > most:
                 raise self.too_much(f"{announced} bytes are announced")
@@ -207,7 +201,9 @@ class _Web(urllib.request.AbstractHTTPHandler):
                     f"the md5 checksum is {digest.hexdigest()}, announced was {md5:.200}"
                 )
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
-            reason = str(getattr(error, "reason", None) or error)[:500]
+            code = f"HTTP status {error.code}, " if hasattr(error, "code") else ""
+            said = str(getattr(error, "reason", None) or error)[:500]
+            reason = code + "".join(c if c.isprintable() else repr(c)[1:-1] for c in said)
             raise ConnectionError(
                 f"{self.name!r} could not be fetched from {address}: {reason}. Nothing was saved. "
                 f"Try again later, name another source, or {self.hint}"
@@ -364,7 +360,8 @@ class _Member:
         step = BLOCK_BYTES // self.dtype.itemsize
         for begin in range(0, flat.size, step):
             part = flat[begin : begin + step]
-            part[:] = np.frombuffer(self.stream.read(part.size * self.dtype.itemsize), self.dtype)
+            block = self.stream.read(part.size * self.dtype.itemsize)
+            part[:] = np.frombuffer(block, self.dtype, part.size)  # raises where bytes are missing
         return array
 
 

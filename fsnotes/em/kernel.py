@@ -193,7 +193,7 @@ class SparseKernelSVM(BasisClassifier):
         points = np.flatnonzero(np.append(True, (unique.X[1:] != unique.X[:-1]).any(axis=1)))
         point_of = np.unique(samples.X[:, ::-1], axis=0, return_inverse=True)[1].ravel()
         candidates = points[self._candidates(samples, point_of)]
-        values = self._kernel.columns(unique.X, unique.X[candidates])
+        values = self._kernel_.columns(unique.X, unique.X[candidates])
         kept = first_of_equals(values.T)
         candidates = candidates[kept]
         values = values[:, kept]

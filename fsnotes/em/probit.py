@@ -106,7 +106,7 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         ``sum log(|w_i| / floor)`` over the weights that are not zero, where the floor is 1e-6 of
         the largest of the start, in standard deviations of the columns.
     n_iter_, support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of the objective, which never rises, and
+        ``result_.steps`` is the history of the objective, which rises by rounding alone, and
         ``result_.violation`` how far the conditions of an optimum are from met.
 
     Notes
@@ -199,11 +199,11 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
         features = self._scale_features(samples)
         points = self._prepare_kernel(samples, features)
         unique = samples.deduplicate()
-        values = self._kernel.columns(unique.X, samples.X[points])
+        values = self._kernel_.columns(unique.X, samples.X[points])
         data = ProbitData(values, unique.signs, unique.sample_weight)
         weights, offset = self._maximize(data)
         chosen = np.flatnonzero(weights)
-        self._points = samples.row[points[chosen]]
+        self._points_ = samples.row[points[chosen]]
         self.support_vectors_ = samples.X[points[chosen]]
         self.dual_coef_ = weights[None, chosen]
         self.intercept_ = np.array([offset])
@@ -270,12 +270,12 @@ class ProbitEM(FeatureMethods, KernelMixin, SparseClassifier):
     @property
     def support_(self):
         """Mask of the selected features; with a kernel, rows of the selected points."""
-        return self._points if "dual_coef_" in vars(self) else super().support_
+        return self._points_ if "dual_coef_" in vars(self) else super().support_
 
     @property
     def n_selected_(self):
         """Number of selected features, or points."""
-        return len(self._points) if "dual_coef_" in vars(self) else super().n_selected_
+        return len(self._points_) if "dual_coef_" in vars(self) else super().n_selected_
 
     def predict_proba(self, X):
         """Probability of each class, in the order of ``classes_``.

@@ -247,6 +247,7 @@ class SupportSearch:
         if not gap <= VERIFIED_GAP:
             raise SubproblemError(
                 f"the refit was not solved: duality gap {gap:.1e}, more than {VERIFIED_GAP:g}; "
-                f"pass a smaller C than {self.C:g}, scale=True or refit=False"
+                f"pass a smaller C than {self.C:g}, refit=False, scale=True if it is False, or "
+                "sample_weight that differ less if there are some"
             )
         return candidate.weights

@@ -34,7 +34,7 @@ from fsnotes.core.validation import (
 )
 from fsnotes.em.refit import SupportSearch
 from fsnotes.errors import SubproblemError
-from fsnotes.solvers.hinge import LARGEST_C, HingeData, balance
+from fsnotes.solvers.hinge import LARGEST_C, LESS, HingeData, balance
 
 __all__ = ["ZeroNorm", "ZeroNormSVM", "descend", "stages_of"]
 
@@ -125,9 +125,9 @@ class ZeroNormSVM(SparseClassifier):
     n_iter_ : int
         Machines on the way to the end, the first one included.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of what the steps descend, which never rises within a
-        stage. With ``p=0`` a weight below a floor, 1e-6 of the largest of the first machine, counts
-        as the floor; with any p it is zero for good.
+        ``result_.steps`` is the history of what the steps descend, which rises by rounding alone
+        within a stage. With ``p=0`` a weight below a floor, 1e-6 of the largest of the first
+        machine, counts as the floor; with any p it is zero for good.
 
     Raises
     ------
@@ -309,7 +309,7 @@ def flattest(data, C):
     bounds = [(0, None)] * (n + 1) + [(None, None)] + [(0, None)] * N
     found = linprog(costs, np.vstack([margins, widths]), limits, bounds=bounds, method="highs")
     if found.x is None:
-        raise SubproblemError(f"the linear program was not solved: {found.message}")
+        raise SubproblemError(f"the linear program was not solved; pass {LESS}")
     weights = found.x[n] - found.x[:n]
     objective = abs(weights).max() + C * data.least_hinge(weights)
     multipliers = np.clip(-found.ineqlin.marginals[:N], 0, C * data.sample_weight)
@@ -319,6 +319,6 @@ def flattest(data, C):
     if gap > VERIFIED_GAP:
         raise SubproblemError(
             f"the linear program was not solved: duality gap {gap:.1e}, more than "
-            f"{VERIFIED_GAP:g}; pass a smaller C or sample_weight, or scale=True"
+            f"{VERIFIED_GAP:g}; pass {LESS}"
         )
     return weights, float(objective), gap

@@ -271,8 +271,8 @@ def run(
         If a name is unknown, dask is missing, another run writes the same file, or folds failed:
         then cells without failures are stored all the same.
     """
-    is_count = isinstance(jobs, numbers.Integral) and (1 <= jobs <= MOST_JOBS or jobs == -1)
-    if jobs is not None and not is_count:
+    is_count = isinstance(jobs, numbers.Integral) and not isinstance(jobs, bool)
+    if jobs is not None and not (is_count and (1 <= jobs <= MOST_JOBS or jobs == -1)):
         raise ExperimentError(
             f"jobs={jobs!r}; pass a whole number from 1 to {MOST_JOBS}, or -1 for one a core"
         )
@@ -434,11 +434,19 @@ def _end_with_runner():
 
 
 def _on_joblib(tasks, jobs):
+    from concurrent.futures.process import BrokenProcessPool
+
     from joblib import Parallel, delayed
 
     # a task may take minutes: none waits behind another
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", initializer=_end_with_runner)
-    yield from parallel(delayed(_compute_task)(task) for task in tasks)
+    try:
+        yield from parallel(delayed(_compute_task)(task) for task in tasks)
+    except BrokenProcessPool as error:
+        raise ExperimentError(
+            "a worker was ended from outside, perhaps for want of memory; finished cells are kept: "
+            "run the same command again, with fewer --jobs if memory is short"
+        ) from error
 
 
 def _on_dask(tasks, address):

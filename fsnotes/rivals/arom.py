@@ -51,7 +51,7 @@ class AROM(SteppingSelector):
     n_iter_ : int
         Solutions on the way, the first one included.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of the objective, which never rises at one C.
+        ``result_.steps`` is the history of the objective, which rises by rounding alone at one C.
 
     Notes
     -----

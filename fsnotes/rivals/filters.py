@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_X_y
 
 from fsnotes.core.estimator import check_labels
 from fsnotes.core.ranking import Ranking
-from fsnotes.core.tables import ONE_CHECK, check_finite, check_labels_kind, check_table
+from fsnotes.core.tables import ONE_CHECK, check_finite, check_table, labels_of_one_kind
 from fsnotes.core.tolerances import EQUAL
 from fsnotes.core.validation import check_count, check_one_of, check_real
 
@@ -205,10 +205,10 @@ def mrmr(X, y, *, n_features=None, criterion="difference", spread=0.5):
 
 def _validate(X, y):
     """Rows as floats, and the number of the class of each."""
-    check_table(X)
-    check_labels_kind(y)
     names = getattr(X, "columns", None)
     with ONE_CHECK, np.errstate(over="ignore", invalid="ignore"):
+        check_table(X)
+        y = labels_of_one_kind(y)
         X, y = check_X_y(X, y, dtype=np.float64, ensure_all_finite=False)
     check_finite(X, names)
     return X, check_labels(y)[1]

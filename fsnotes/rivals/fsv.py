@@ -76,7 +76,7 @@ class FSV(SteppingSelector):
     n_iter_ : int
         Linear programs on the way, without those at a C that had to be raised.
     support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of the objective, which never rises at one C.
+        ``result_.steps`` is the history of the objective, which rises by rounding alone at one C.
 
     Notes
     -----

@@ -80,8 +80,9 @@ class RVM(BasisClassifier):
     basis_ : ndarray of int
         The candidates whose columns are neither constant nor equal to another.
     gamma_, scale_, classes_, n_features_in_, feature_names_in_, result_
-        ``result_.steps`` is the history of the objective, which never rises; ``result_.counts``
-        has the numbers of actions of each kind, of those refused, and of modes found.
+        ``result_.steps`` is the history of the objective, which rises by rounding alone;
+        ``result_.counts`` has the numbers of actions of each kind, of those refused, and of modes
+        found.
 
     Notes
     -----
@@ -164,7 +165,7 @@ class RVM(BasisClassifier):
         candidates = points[self._candidates(samples, place)]
         # matrices are small: more threads take longer, far longer where other programs run
         with ONE_SEARCH, one_thread(wait=False):
-            values = self._kernel.columns(X, X[candidates])[points]
+            values = self._kernel_.columns(X, X[candidates])[points]
             columns, sizes, means, kept = _standardize(values, positive + negative)
             search = Search((columns, positive, negative), self)
             search.run()
@@ -214,7 +215,7 @@ class RVM(BasisClassifier):
         """
         scores = self.decision_function(X)
         X = self._check_rows(X)
-        values = np.column_stack([np.ones(len(X)), self._kernel(X, self.support_vectors_)])
+        values = np.column_stack([np.ones(len(X)), self._kernel_(X, self.support_vectors_)])
         variances = np.einsum("ij,ij->i", values @ self.covariance_, values)
         moderated = scores / np.sqrt(1 + np.pi / 8 * variances)
         return np.column_stack([expit(-moderated), expit(moderated)])

@@ -316,13 +316,16 @@ class Program:
         whole = objective + self.constant
         gap = (objective - self.lower_bound(point, slopes)) / whole if whole > 0 else np.inf
         if not (gap <= VERIFIED_GAP and violation <= LARGEST_VIOLATION):
-            far = "a bound further from the largest"
+            far = "a bound further from the largest, or fewer features"
             remedy = "a larger penalty of the weights" if self.kind == "penalty" else far
-            raise SubproblemError(
-                f"the best answer found has a duality gap of {max(gap, 0):.1e} and violates a "
-                f"constraint by {max(violation, 0):.1e}, more than {VERIFIED_GAP:.0e} and "
-                f"{LARGEST_VIOLATION:.0e}; pass a ridge, or {remedy}"
-            )
+            found = "no answer was found that comes near to one"
+            if np.isfinite(gap) and np.isfinite(violation):
+                found = (
+                    f"the best answer found has a duality gap of {max(gap, 0):.1e} and violates a "
+                    f"constraint by {max(violation, 0):.1e}, more than {VERIFIED_GAP:.0e} and "
+                    f"{LARGEST_VIOLATION:.0e}"
+                )
+            raise SubproblemError(f"{found}; pass another ridge, or {remedy}")
         missed = max(gap, 0.0), max(violation, 0.0)
         return Solution(weights, objective, *missed, slopes, deviations, self.counts, point)
 

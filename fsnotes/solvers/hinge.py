@@ -4,10 +4,12 @@ import numpy as np
 
 from fsnotes.errors import SubproblemError
 
-__all__ = ["LARGEST_C", "HingeData", "balance", "best_offset", "require_verified"]
+__all__ = ["LARGEST_C", "LESS", "HingeData", "balance", "best_offset", "require_verified"]
 
 # The largest C of a loss; beyond it rounding of the margins costs more than a gap allows.
 LARGEST_C = 1e6
+# What to pass where digits are lost.
+LESS = "a smaller C, scale=True if it is False, or sample_weight that differ less if there are some"
 
 
 class HingeData:

@@ -134,7 +134,8 @@ def l2_plane(near, far, fit, hinge):
         root = cholesky(np.eye(size) / 2 + (F.T * fit) @ F, lower=True)
     except (LinAlgError, ValueError):
         raise SubproblemError(
-            "the squares of the distances overflow; pass a smaller c_fit, or scale=True"
+            "the squares of the distances differ so much that digits are lost; pass a smaller "
+            "c_fit, scale=True if it is False, or sample_weight that differ less if there are some"
         ) from None
     # the soft-margin machine in coordinates root' w, with the sample at the origin
     total = hinge.sum()

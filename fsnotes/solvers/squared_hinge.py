@@ -20,7 +20,10 @@ QUICK = 20  # most Newton steps from the last multipliers, before proximal steps
 # Softness is relative to the square of a row, since that is what it is added to.
 APPROACH = (1e-2, 1e-3, 3e-4)  # softness on the way to little or none
 HARD = 1e-11  # softness of a proximal step that begins near the solution
-REMEDY = "pass columns, and a sample_weight, whose sizes differ less, or a smaller C"
+REMEDY = (
+    "pass columns of more alike sizes (with scale=True they are), a smaller C if there is one, or "
+    "sample_weight that differ less if there are some"
+)
 CAREFUL = tuple(10.0 ** np.arange(-3, -21, -1))  # softness of proximal steps from anywhere
 
 
@@ -213,7 +216,8 @@ class Program:
         short = -slacks.min() / max(abs(self.targets).max(), 1e-300)
         apart = kept @ abs(slacks) + (kept - r) @ abs(self.targets)
         value = max(self.targets @ kept, 1e-300)
-        return Solution(kept, point, max(short, apart / value))
+        with np.errstate(over="ignore"):
+            return Solution(kept, point, max(short, apart / value))
 
 
 class FewRows:

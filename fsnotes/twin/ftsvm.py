@@ -111,7 +111,8 @@ class FTSVM(TwinClassifier):
     intercept_, norms_, support_, n_selected_, scale_, classes_, n_features_in_, feature_names_in_
         As in `TwinSVM`, which says what a kernel has instead of ``coef_``.
     result_ : Result
-        ``result_.steps`` is the history of the objective, which never rises within a stage.
+        ``result_.steps`` is the history of the objective, which rises by rounding alone within a
+        stage.
 
     Notes
     -----

@@ -119,7 +119,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         data = self._twin_data(samples)
         mask, planes, self.result_ = self._find_planes(data)
         self.objective_ = float(self.result_.objective)
-        self._selected = data.selected(mask)
+        self._selected_ = data.selected(mask)
         self._heavier = float(np.sign(samples.signs @ samples.sample_weight))
         weights = SIGNS[:, None] * np.array([plane.weights for plane in planes])
         offsets = SIGNS * [plane.offset for plane in planes]
@@ -133,8 +133,8 @@ class TwinClassifier(KernelMixin, SparseClassifier):
             self.dual_coef_ = weights[:, live]
             self.intercept_ = offsets
             self.support_vectors_ = points = X[data.points[live]]
-            values = self._kernel(X, points) @ self.dual_coef_.T
-            products = self._kernel(points, points) @ self.dual_coef_.T
+            values = self._kernel_(X, points) @ self.dual_coef_.T
+            products = self._kernel_(points, points) @ self.dual_coef_.T
             norms = np.sqrt(abs((self.dual_coef_.T * products).sum(axis=0)))
         flat = np.ptp(values, axis=0) <= FLAT * abs(values + offsets).max(axis=0)
         self.norms_ = np.where(flat, 0.0, norms)
@@ -170,7 +170,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         if self.kernel is None:
             return TwinData(samples.X, features, problem)
         points = self._prepare_kernel(samples, features)
-        return TwinData(samples.X, features, problem, self._kernel, points)
+        return TwinData(samples.X, features, problem, self._kernel_, points)
 
     def _warn_of_flat(self):
         flat = self.classes_[self.norms_ == 0].tolist()
@@ -180,7 +180,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
             what = "both planes are flat, so that the heavier class is predicted everywhere"
         else:
             what = f"the plane of class {flat[0]!r} is flat, so that the other is predicted"
-        if not self._selected.any():
+        if not self._selected_.any():
             what = f"no feature is selected: {what}"
         remedies = ", ".join([*self._remedies, *['kernel="rbf"'] * (self.kernel is None)])
         warn(
@@ -191,7 +191,7 @@ class TwinClassifier(KernelMixin, SparseClassifier):
     @property
     def support_(self):
         """Mask of the selected features."""
-        return self._selected
+        return self._selected_
 
     @np.errstate(under="ignore")  # kernel functions far from their points are zero
     def plane_values(self, X):
@@ -214,8 +214,8 @@ class TwinClassifier(KernelMixin, SparseClassifier):
         if self.kernel is None:
             with np.errstate(over="ignore", invalid="ignore"):
                 return require_numbers(X @ self.coef_.T + self.intercept_)
-        X = np.where(self._selected, X, self._kernel.origin)
-        values = self._kernel(X, self.support_vectors_)
+        X = np.where(self._selected_, X, self._kernel_.origin)
+        values = self._kernel_(X, self.support_vectors_)
         return require_numbers(values @ self.dual_coef_.T + self.intercept_)
 
     def distances(self, X):

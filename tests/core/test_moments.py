@@ -294,7 +294,7 @@ def test_callers_arrays_are_left_alone():
         ),
         ((np.where(GOOD == 3, np.inf, GOOD), LABELS), ValueError, "NaN or infinity"),
         (([["a", "b"]] * 6, LABELS), TypeError, "X holds text, such as 'a'; encode it"),
-        ((GOOD, [0.0, 0, 0, 1, 1, np.nan]), ValueError, "y has NaN"),
+        ((GOOD, [0.0, 0, 0, 1, 1, np.nan]), ValueError, "y has missing labels .NaN"),
         ((sparse.csr_array(GOOD), LABELS), TypeError, "X is sparse.*toarray"),
         ((GOOD, LABELS, [1, 1, 1, 1, 1]), ValueError, "6 rows, but sample_weight has shape"),
         ((GOOD, LABELS, [1, 1, 1, 1, 1, -1]), ValueError, "NaN, negative or infinite"),
@@ -359,3 +359,23 @@ def test_a_pair_is_that_of_the_covariances(n_rows, ridge):
             few = pair.subset(features).variances()[index]
             assert np.allclose(few, np.diag(covariance)[features], rtol=1e-12)
     assert pair.variances() is pair.variances()
+
+
+def test_a_first_block_that_is_refused_leaves_nothing():
+    moments = ClassMoments()
+    with pytest.raises(ValueError, match="y holds"):
+        moments.partial_fit(GOOD, LABELS, classes=[5, 6])
+    assert not vars(moments).get("classes_") and repr(moments) == "ClassMoments(nothing yet)"
+    with pytest.raises(ValueError, match="classes has missing labels"):
+        moments.partial_fit(GOOD, LABELS, classes=(1, None))
+    moments.partial_fit(GOOD, LABELS)
+    assert moments.counts_.tolist() == [3, 3]
+
+
+def test_integers_and_booleans_may_stand_in_arrays_of_objects():
+    expected = ClassMoments.from_data(GOOD, LABELS)
+    for labels in (np.array(LABELS, dtype=object), np.array(LABELS, dtype=bool).astype(object)):
+        moments = ClassMoments.from_data(GOOD, labels)
+        assert moments.classes_.dtype.kind in "bi"
+        assert np.array_equal(moments.means_, expected.means_)
+    assert ClassMoments.from_data(GOOD, LABELS, 2).weights_.tolist() == [6, 6]

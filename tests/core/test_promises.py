@@ -400,6 +400,22 @@ def test_a_prior_without_weights_costs_nothing():
     assert machine.n_selected_ == 0 and 0 < machine.objective_ < 1e-36
 
 
+@pytest.mark.parametrize("model", [KernelMPM(gamma=100), KernelL0MPM(gamma=100)])
+def test_distances_without_digits_promise_nothing(model):
+    """Squares of 1e8 leave a difference of 1 few digits, and a Gaussian magnifies what is lost."""
+    X = np.array([[99999999.97, 2.02, 1.69], [100000000.86, 0.7, -1.67]])
+    X = np.vstack([X, [[-0.14, -0.19, 0.47], [0.02, 0.07, 0.32]]])
+    y = np.array([1, 1, 0, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine = clone(model).fit(X, y)
+    for rows in (X, X[:1], X[1:2], X[2:3], X[3:]):
+        labels = [y[np.flatnonzero((X == row).all(axis=1))[0]] for row in rows]
+        right = machine.predict(rows) == labels
+        for label in np.unique(labels):
+            assert right[np.array(labels) == label].mean() >= machine.worst_case_accuracy_[label]
+
+
 def test_the_gate_shares_nothing_with_any_solver():
     found = set()
     for node in ast.walk(ast.parse(Path(promises.__file__).read_text())):

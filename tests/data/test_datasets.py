@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -619,7 +620,7 @@ def test_server_that_never_answers_times_out(stand_in, tmp_path):
 @pytest.mark.parametrize("timeout", ["x", None, True, 0, -1, np.inf, np.nan])
 def test_a_timeout_is_checked_before_anything_is_read(stand_in, tmp_path, timeout):
     put(tmp_path / "cache" / "colon.npz", npz_of(*stand_in))
-    with pytest.raises((TypeError, ValueError), match=rf"timeout={timeout!r}.*pass seconds"):
+    with pytest.raises((TypeError, ValueError), match=rf"timeout={timeout!r}.*pass a number"):
         download("colon", timeout=timeout)
 
 
@@ -832,3 +833,27 @@ def test_rebuild_says_whether_files_agree(tmp_path, monkeypatch, capsys):
     assert rebuild.main([*arguments, "--write"]) == 0
     assert rebuild.main(arguments) == 0
     assert "same" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers of signals here")
+def test_an_interrupt_while_data_are_read_is_not_lost():
+    fired = []
+    caught = 0
+
+    def interrupt(number, frame):
+        fired.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for pause in np.random.default_rng(0).uniform(1e-4, 8e-3, 150):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, pause)
+                for _ in range(100):
+                    load("titanic")
+            except KeyboardInterrupt:
+                caught += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert caught == len(fired) > 100

@@ -496,7 +496,7 @@ def test_steps_may_leave_fewer_features_than_asked_and_say_so():
 def test_the_default_ridge_is_a_thousandth_of_the_pooled_variance():
     X, y = make_moons((40, 15), noise=0.2, random_state=0)
     machine = KernelMPM(gamma=2).fit(X, y)
-    K = machine._kernel(X, X)
+    K = machine._kernel_(X, X)
     within = np.vstack([K[y == c] - K[y == c].mean(axis=0) for c in (0, 1)])
     assert machine.ridge_ == pytest.approx(1e-3 * (within**2).mean(axis=0).mean(), rel=1e-9)
 

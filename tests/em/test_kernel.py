@@ -233,7 +233,7 @@ def test_the_refit_is_never_worse_and_its_gap_is_its_own():
         if gap > 1e-6:
             assert f"not verified: duality gap {gap:.1e}" in said
             continue
-        columns = machine._kernel.columns(X, plain.support_vectors_)
+        columns = machine._kernel_.columns(X, plain.support_vectors_)
         best = Losses(columns, 2.0 * y - 1)(range(columns.shape[1]))[0]
         assert np.isclose((machine.objective_ - len(machine.support_)) / 20, best, rtol=2e-6)
         verified += 1

@@ -1,5 +1,6 @@
 """The engine of the recomputed tables: folds are right, the same bits anywhere, nothing lost."""
 
+import contextlib
 import json
 import os
 import re
@@ -281,6 +282,26 @@ def uninterrupted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("uninterrupted")
     quietly(tiny.SLOW, folder=folder)
     return folder
+
+
+@pytest.mark.skipif(os.name != "posix", reason="children are listed in /proc")
+def test_a_worker_that_is_killed_is_told_in_a_line(tmp_path):
+    command = [sys.executable, "-c", RUN, str(tmp_path), "2"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=Path(__file__).parent, text=True, **pipes)
+    wait_for_cells(tmp_path / "slow.jsonl", 1)
+    killed = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            parent = (entry.parent / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == process.pid and b"loky" in entry.read_bytes():
+                killed.append(int(entry.parent.name))
+    os.kill(max(killed), signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert (
+        process.returncode == 1 and "Traceback" not in said.rpartition("fsnotes.replication: ")[0]
+    )
+    assert "a worker was ended from outside" in said
 
 
 # Windows sends no such signal to one process alone

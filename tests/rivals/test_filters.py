@@ -312,7 +312,7 @@ def test_they_serve_scikit_learn(score):
         ([1, 2], [0, 1], "Expected 2D array"),
         ([[1e308], [-1e308]], [0, 1], "overflow; divide the features first"),
         ([[0], [1e308], [-1e308]], [0, 1, 1], "overflow; divide the features first"),
-        (csr_array(np.eye(2)), [0, 1], "dense data is required"),
+        (csr_array(np.eye(2)), [0, 1], "dense data are required"),
     ],
 )
 def test_data_that_are_refused(score, X, y, said):

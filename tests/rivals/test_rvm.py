@@ -256,7 +256,7 @@ def test_modes_have_no_slope_on_real_data():
         X, y = load(name, return_X_y=True)
         machine = RVM().fit(X, y)
         residuals = (y == machine.classes_[1]) - expit(machine.decision_function(X))
-        K = machine._kernel(X, machine.support_vectors_)
+        K = machine._kernel_(X, machine.support_vectors_)
         pulls = K.T @ residuals
         assert np.allclose(pulls, machine.alpha_ * machine.dual_coef_[0], rtol=1e-6, atol=1e-6)
         assert abs(residuals.sum()) < 1e-7

@@ -398,7 +398,7 @@ def test_a_wrong_point_is_not_verified(kind, name):
             raised = program.lower_bound(spoiled, program.slopes(spoiled))
             assert raised <= right * (1 + 1e-9)
             continue
-        with pytest.raises(SubproblemError, match="duality gap.*ridge"):
+        with pytest.raises(SubproblemError, match="(duality gap|no answer).*ridge"):
             program.verify(spoiled)
 
 
