@@ -110,10 +110,11 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         told = self.objective_
         self.objective_ = worse = keep_the_worse(told, self._definition, planes)
         result = self.result_
-        if worse != told == result.objective:  # the lower bound that a gap proves is as it was
-            gap = result.duality_gap
-            gap = gap if gap is None else float(1 - told * (1 - gap) / worse)
-            self.result_ = replace(result, objective=worse, duality_gap=gap)
+        if worse > told and result.objective == told:
+            self.result_ = result = replace(result, objective=worse)
+            if result.duality_gap is not None:  # the lower bound that it proves is as it was
+                bound = told * (1 - result.duality_gap)
+                self.result_ = replace(result, duality_gap=float(1 - bound / worse))
         return planes
 
     def predict(self, X):

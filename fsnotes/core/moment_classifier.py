@@ -32,7 +32,7 @@ __all__ = [
 EQUAL_MEANS = 1e-13
 # A bound from moments that exceeds that of the rows by more than this has lost digits.
 LOST_DIGITS = 1e-6
-MUCH = 1e-3  # of a bound, which rounding of scores may take from it without a word
+MUCH = 1e-3  # of a bound; rounding may lower it by more only with a warning
 # Features depend on each other where others leave less than this part of the deviation of one; of
 # the combination that is left, those count whose part is at least so much of the largest.
 DEPENDENT = 1e-3
@@ -258,8 +258,9 @@ class MomentClassifier(SparseClassifier):
 def keep_the_less(told, asked, found, unmoved, classes):
     """The bounds that moments tell, or those found in the rows where they are less.
 
-    A warning says so where those of the rows as they are, `unmoved` by any rounding, are much less
-    than the bounds told, or than those asked for, or where rounding alone takes much of them.
+    `found` allows for the rounding of scores, and `unmoved` does not. A warning says so where the
+    rows show less than the moments told. It says so, too, where they show less than was asked for,
+    and where rounding alone takes more than `MUCH`.
     """
     unmoved = np.where(unmoved - found > MUCH, found, unmoved)
     lacking = np.maximum(told, asked) - unmoved

@@ -24,8 +24,8 @@ BLOCK_ELEMENTS = 10**6
 MAY_BE_CONSTANT = 1e-12
 # Squares of values of these sizes, times weights of those, are numbers, and so are their sums.
 SMALLEST, LARGEST = 1e-120, 1e120
-# Where others leave to each feature this part of its deviation, products of factors, which lose the
-# digits of its square, have enough of them for all that is verified.
+# Where others leave to each feature at least this part of its deviation, covariances that are formed
+# as products have digits enough for all that is verified. Products lose those of its square.
 SURELY_INDEPENDENT = 1e-3
 # What is left of a feature by others is rounding up to this part of its deviation: that of numbers
 # in single precision is 6e-8. A difference of means counts from a multiple of it on.
@@ -264,7 +264,7 @@ class MomentPair:
         Whether features nearly depend on each other, so that products of the factors have lost the
         digits that the factors still have.
     is_whole : bool
-        Whether no combination of features was taken for one that does not vary.
+        False where directions that vary by rounding alone were left out.
     """
 
     is_whole = True

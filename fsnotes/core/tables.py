@@ -134,7 +134,8 @@ def _check_objects(array, names):
             "missing values, as NaN with SimpleImputer for example, or drop them first"
         )
     kind = type(value).__name__
-    why = f"the argument must be neither a {kind} nor a string, but a number"
+    # scikit-learn's checks of estimators look for words of this kind
+    why = f"the argument must be no {kind} and no string, but a number"
     if isinstance(value, numbers.Real):
         why = "it is beyond floating point"
     raise TypeError(f"column {name} of X has {reprlib.repr(value)} in row {place[0]}: {why}")

@@ -14,7 +14,9 @@ def one_thread(wait=True):
 
     How many threads it takes is a property of the process. If two set it at a time, the one that
     ends last would put back the limit of the other, for good; so the next waits until the one
-    before has put back what was there. Without `wait`, it goes on, under the limit of the other.
+    before has put back what was there. Without `wait` it goes on at once, under the limit of the
+    one who has the turn: a thread that works for that one would otherwise wait for ever. That limit
+    may end before this block does.
     """
     # what is loaded later would not be limited
     import scipy.linalg  # noqa: F401

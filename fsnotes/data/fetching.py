@@ -327,7 +327,7 @@ def _read_npz(file, shape):
                 f"characters, found {X.dtype} and {y.dtype}"
             )
         labels = y.read(y.dtype)
-        labels.tolist()  # which refuses numbers that are no characters
+        labels.tolist()  # raises where a number stands for no character
         return X.read(np.float64), labels
 
 

@@ -27,7 +27,10 @@ DIGITS = 9
 
 
 def first_of_copies(X, features):
-    """Return the places of the first of features that are equal in their units, up to the sign."""
+    """Return the places of the first of features that are equal in their units, up to the sign.
+
+    Equal is what has the same digits, so that two copies on both sides of a rounding may stay two.
+    """
     places = {}
     for place, used in enumerate(features.used):
         column = (X[:, used] - features.center[place]) / features.deviations[place]
