@@ -24,8 +24,8 @@ BLOCK_ELEMENTS = 10**6
 MAY_BE_CONSTANT = 1e-12
 # Squares of values of these sizes, times weights of those, are numbers, and so are their sums.
 SMALLEST, LARGEST = 1e-120, 1e120
-# Where others leave to each feature at least this part of its deviation, covariances that are formed
-# as products have digits enough for all that is verified. Products lose those of its square.
+# Where others leave to each feature at least this part of its deviation, covariances formed as
+# products have digits enough for all that is verified. Products lose those of its square.
 SURELY_INDEPENDENT = 1e-3
 # What is left of a feature by others is rounding up to this part of its deviation: that of numbers
 # in single precision is 6e-8. A difference of means counts from a multiple of it on.
