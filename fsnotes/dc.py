@@ -384,7 +384,8 @@ class KernelMPM(KernelClassifier):
         weights = self.dual_coef_[0]
         offset = self.intercept_[0]
         of_values = self._kernel_.rounding(samples.X, self.support_vectors_)
-        rounding = score_rounding(used, weights, offset, of_values=of_values)
+        rounding = score_rounding(used, weights, offset)
+        rounding += (abs(used) * of_values) @ abs(weights)
         ridge = self.ridge_ * weights @ weights
         found = certain_accuracies(samples, used @ weights + offset, rounding, ridge)
         told = self.worst_case_accuracy_

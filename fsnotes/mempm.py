@@ -13,6 +13,7 @@ from fsnotes.core.moment_classifier import (
     LOST_DIGITS,
     MomentClassifier,
     MomentProblem,
+    check_ridge,
     largest_bound,
 )
 from fsnotes.core.tolerances import KAPPA_REACHED
@@ -152,8 +153,8 @@ def frontier(moments, *, ridge=0.0, scale=True):
     >>> bool(curve.is_feasible(0.7, 0.6))
     False
     """
-    ridge = check_real("ridge", ridge, 0)
     check_bool("scale", scale)
+    ridge = check_ridge(ridge, scale)
     problem = MomentProblem.from_moments(moments, ridge=ridge, scale=scale)
     return ParetoFrontier(Frontier(problem.pair), problem)
 
@@ -308,7 +309,8 @@ class MEMPM(MomentClassifier):
         if gap > LARGEST_LOSS:
             warn(
                 f"the covariances are so near to singular that the machine promises {gap:.1e} "
-                "less than the frontier; pass ridge=1e-6, or leave out features that others repeat",
+                "less than the frontier; pass ridge=1e-6, more rows, or leave out features that "
+                "others repeat",
                 TrivialBoundWarning,
             )
 

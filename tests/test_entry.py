@@ -263,3 +263,29 @@ def test_constant_features_have_no_part_in_a_kernel(model):
             elsewhere = found.decision_function(np.insert(table, 2, 2 * constant, axis=1))
             assert np.allclose(here, scores, rtol=1e-6, atol=1e-6 * abs(scores).max())
             assert np.array_equal(here, elsewhere)
+
+
+@where(USUAL, lambda model: getattr(model, "kernel", None) is not None)
+def test_a_kernel_of_whole_numbers_is_one_of_numbers(model):
+    """A match kernel, as for categories, counts: its values are ints, bools or of few bits."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 3, (30, 5)).astype(float)
+    y = np.arange(30) % 2
+    table[:, 0] += y
+    scores = [
+        fitted(clone(model).set_params(kernel=kernel), table, y).decision_function(table)
+        for kernel in (
+            lambda a, b: float((a == b).sum()),
+            lambda a, b: int((a == b).sum()),
+            lambda a, b: (a == b).sum().astype(np.int8),
+            lambda a, b: np.float32((a == b).sum()),
+        )
+    ]
+    assert all(np.array_equal(scores[0], other) for other in scores[1:])
+
+
+@where(USUAL, lambda model: hasattr(model, "ridge") and model.scale)
+def test_a_ridge_that_would_be_none_is_refused(model):
+    if getattr(model, "kernel", None) is None:
+        with pytest.raises(ValueError, match="ridge=1e-60 is next to 0; pass 0 or a number from"):
+            fitted(clone(model).set_params(ridge=1e-60), X, Y)

@@ -29,8 +29,8 @@ def check_labels(y, wanted="two classes or more"):
 
 
 def require_numbers(scores):
-    """Return the scores of some rows; raise where one is no number, since no class follows."""
-    no_number = np.isnan(scores).reshape(len(scores), -1).any(axis=1)
+    """Return the scores of some rows; raise where one is no finite number."""
+    no_number = ~np.isfinite(scores).reshape(len(scores), -1).any(axis=1)
     if no_number.any():
         raise ValueError(
             f"{np.count_nonzero(no_number)} rows have no score, row {no_number.argmax()} first: "

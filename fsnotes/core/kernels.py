@@ -63,32 +63,37 @@ class Kernel:
         with np.errstate(over="ignore", invalid="ignore"):
             rows, points = ((part - self.origin) / self.scale for part in (rows, points))
             if callable(self.function):
-                return np.array([[self._number(row, point) for point in points] for row in rows])
+                values = [[self._number(row, point) for point in points] for row in rows]
+                return np.array(values, dtype=float)
             if not (np.isfinite(rows).all() and np.isfinite(points).all()):
                 raise ValueError(
                     "some rows are so far from those of the fit that their distances overflow; "
                     "leave them out"
                 )
-            with ONE_CHECK:
-                options = {"gamma": self.gamma, "filter_params": True}
-                return pairwise_kernels(rows, points, metric=self.function, **options)
+            options = {"gamma": self.gamma, "filter_params": True}
+            try:
+                with ONE_CHECK:
+                    return pairwise_kernels(rows, points, metric=self.function, **options)
+            except ValueError as error:  # such as values that are negative
+                raise ValueError(f"{self}: {error}; pass another kernel") from error
 
     def __str__(self):
         gamma = "" if callable(self.function) else f", gamma={self.gamma:g}"
         return f"kernel={shown(self.function)}{gamma}"
 
     def rounding(self, rows, points):
-        """By what part the values at each row may differ where they are computed again.
+        """By what part each value may differ where it is computed again, one column a point.
 
         Kernels are functions of products, whose rounding goes with the lengths of row and point; a
         Gaussian has it in the exponent.
         """
-        parts = ((part - self.origin) / self.scale for part in (rows, points))
-        row_sizes, point_sizes = ((part**2).sum(axis=1) for part in parts)
         eps = STEEPNESS * (rows.shape[1] + 8) * np.finfo(float).eps
         if self.function not in SHIFT_INVARIANT:
-            return np.full(len(rows), eps)
-        return np.expm1(np.minimum(eps * (1 + self.gamma * (row_sizes + point_sizes.max())), 1))
+            return np.full((len(rows), len(points)), eps)
+        parts = ((part - self.origin) / self.scale for part in (rows, points))
+        row_sizes, point_sizes = ((part**2).sum(axis=1) for part in parts)
+        exponents = self.gamma * (row_sizes[:, None] + point_sizes)
+        return np.expm1(np.minimum(eps * (1 + exponents), 1))
 
     def columns(self, rows, points):
         """Return the values for a fit; raise unless all of them are finite."""

@@ -23,6 +23,7 @@ from fsnotes.errors import (
 __all__ = [
     "MomentClassifier",
     "MomentProblem",
+    "check_ridge",
     "feasible_bound",
     "keep_the_less",
     "largest_bound",
@@ -32,6 +33,7 @@ __all__ = [
 EQUAL_MEANS = 1e-13
 # A bound from moments that exceeds that of the rows by more than this has lost digits.
 LOST_DIGITS = 1e-6
+SMALLEST_RIDGE = 1e-20  # beside variances of about 1; a smaller one would be none
 MUCH = 1e-3  # of a bound; rounding may lower it by more only with a warning
 # Features depend on each other where others leave less than this part of the deviation of one; of
 # the combination that is left, those count whose part is at least so much of the largest.
@@ -70,7 +72,8 @@ class MomentProblem:
             # One row of weight 2 stands for two equal rows.
             if max(count, weight) < 2:
                 raise ValueError(
-                    f"class {label!r} has 1 sample; a covariance needs at least two: pass more rows"
+                    f"class {label!r} has 1 sample of positive weight; a covariance needs at least "
+                    "two, or one of a weight of 2 or more: pass more rows"
                 )
         for label, variances in zip(labels, moments.variances(), strict=True):
             if not (variances.any() or quiet):
@@ -139,8 +142,8 @@ class MomentClassifier(SparseClassifier):
         self.scale = scale
 
     def _check_parameters(self):
-        check_real("ridge", self.ridge, 0)
         check_bool("scale", self.scale)
+        check_ridge(self.ridge, self.scale)
 
     def fit_moments(self, moments):
         """Fit to the moments of two classes. The cost does not depend on the number of samples.
@@ -275,6 +278,15 @@ def keep_the_less(told, asked, found, unmoved, classes):
             PromiseWarning,
         )
     return np.minimum(told, found)
+
+
+def check_ridge(ridge, scale):
+    """The ridge as a plain number; raise unless it is in range, and no rounding beside variances.
+
+    These are about 1 with ``scale=True``, and of any size without it.
+    """
+    more = {"smallest": SMALLEST_RIDGE} if scale else {}
+    return check_real("ridge", ridge, 0, **more)
 
 
 def check_two_classes(moments):

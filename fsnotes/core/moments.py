@@ -106,8 +106,8 @@ class ClassMoments:
             classes = self.classes_
         if len(classes) < 2:
             raise ValueError(
-                f"the only class is {classes.tolist()}; moments need at least two: if more "
-                "will come in later blocks, name all with classes="
+                f"rows of positive weight have the classes {classes.tolist()}; moments need at "
+                "least two: if more will come in later blocks, name all with classes="
             )
         if not is_first:
             self._check_alike(classes, X.shape[1])

@@ -75,15 +75,14 @@ def _part(weight, chosen):
     return part if sums_are_exact else part * (1 - (len(weight) + 8) * EPS)
 
 
-def score_rounding(X, weights, offset, of_values=0.0):
+def score_rounding(X, weights, offset):
     """By how much a score ``X @ weights + offset`` may differ where it is computed again.
 
     The sum of k terms differs from the exact one by at most about ``k / 2`` times the machine
     precision times the sum of their sizes, in any order; two such sums differ by twice as much.
-    `of_values` is by what part the values of X themselves may differ, as those of a kernel.
     """
     sizes = abs(X) @ abs(weights) + abs(offset)
-    return ((len(weights) + 8) * EPS + of_values) * sizes
+    return (len(weights) + 8) * EPS * sizes
 
 
 class Solved(NamedTuple):

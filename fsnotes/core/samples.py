@@ -204,6 +204,7 @@ def feature_units(moments, names=None, quiet=False):
     # What rounding leaves of a constant is neither a deviation nor a difference of means.
     most = CONSTANT * abs(means).max(axis=0)
     is_constant = (unit <= most) & (abs(mean_diff) <= most)
+    varies = is_constant & (unit > 0)
     # A feature that varies between the classes alone has no deviation to be measured in.
     unit = np.where(is_constant, 0, np.where(unit > 0, unit, abs(mean_diff)))
     constant = np.flatnonzero(unit == 0)
@@ -211,8 +212,11 @@ def feature_units(moments, names=None, quiet=False):
         names = np.arange(len(unit)) if names is None else names
         shown = ", ".join(str(names[column]) for column in constant[:NAMED])
         more = ", ..." if len(constant) > NAMED else ""
+        hint = ""
+        if varies.any():
+            hint = f"; some vary by less than {CONSTANT:g} of their mean: subtract it if they count"
         warn(
-            f"constant features are never selected; there are {len(constant)}: {shown}{more}",
+            f"constant features are never selected; there are {len(constant)}: {shown}{more}{hint}",
             SelectionWarning,
         )
     return np.where(is_constant, 0, mean_diff), unit

@@ -21,8 +21,8 @@ QUICK = 20  # most Newton steps from the last multipliers, before proximal steps
 APPROACH = (1e-2, 1e-3, 3e-4)  # softness on the way to little or none
 HARD = 1e-11  # softness of a proximal step that begins near the solution
 REMEDY = (
-    "pass columns of more alike sizes (with scale=True they are), a smaller C if there is one, or "
-    "sample_weight that differ less if there are some"
+    "pass columns of more alike sizes (with scale=True they are), a smaller C, or C=1 in place of "
+    "hard margins, or sample_weight that differ less if there are some"
 )
 CAREFUL = tuple(10.0 ** np.arange(-3, -21, -1))  # softness of proximal steps from anywhere
 

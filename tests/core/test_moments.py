@@ -284,7 +284,7 @@ def test_callers_arrays_are_left_alone():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((GOOD, [0] * 6), ValueError, r"only class is \[0\].*classes="),
+        ((GOOD, [0] * 6), ValueError, r"have the classes \[0\].*classes="),
         ((GOOD[0], [0]), ValueError, r"X has shape \(2,\)"),
         ((GOOD, LABELS[:4]), ValueError, r"X has shape \(6, 2\) and y \(4,\)"),
         (
