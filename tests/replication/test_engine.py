@@ -269,7 +269,9 @@ def test_cells_of_several_versions_stand_in_one_file(copy, monkeypatch):
 
 
 RUN = """
-import sys, tiny
+import signal, sys, tiny
+# what was begun in the background of a script ignores interrupts, and so do its children
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from fsnotes.replication.__main__ import main
 with tiny.declared(tiny.SLOW):
     sys.exit(main(["run", "slow", "--jobs", sys.argv[2], "--results", sys.argv[1]]))
