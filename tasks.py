@@ -291,10 +291,8 @@ def lab(arguments):
 # here cores share files, too
 QUICK = ["-n", "auto", "--dist=worksteal", "-m", "not alone and not further"]
 QUICK += ["tests/core", "tests/solvers", "tests/test_contract.py"]
-# all tests: those that bear company, one more at a time than there are cores, since many wait for
-# browsers, kernels and graders; then those that measure time or build the site
-WORKERS = str(min((os.cpu_count() or 1) + 1, 5))
-EVERYTHING = [["-n", WORKERS, "-m", "not alone", "--durations=10"], ["-m", "alone"]]
+# all tests: those that bear company on all cores, then those that measure time or build the site
+EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"], ["-m", "alone"]]
 TESTS_FAILED = 1  # what pytest exits with, unless it broke off
 
 

@@ -299,7 +299,7 @@ def test_tests_without_a_network_know_where_the_wheels_are(toy, monkeypatch, tmp
     ("codes", "code"), [((0, 0), 0), ((1, 0), 1), ((0, 1), 1), ((1, 5), 1), ((2,), 2), ((-9,), -9)]
 )
 def test_all_tests_share_the_cores_but_those_alone(toy, monkeypatch, codes, code):
-    shared = ("-m", "pytest", "-n", toy.WORKERS, "-m", "not alone", "--durations=10")
+    shared = ("-m", "pytest", "-n", "auto", "-m", "not alone", "--durations=10")
     alone = ("-m", "pytest", "-m", "alone")
     called = calls_of_testing(toy, monkeypatch, codes=codes)
     # failures do not keep the second part from running, an interruption does
