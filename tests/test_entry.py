@@ -19,7 +19,7 @@ from test_contract import (
     where,
 )
 
-from fsnotes import ClassMoments, fisher_score, mrmr, rank_features, relieff
+from fsnotes import MPM, ClassMoments, fisher_score, mrmr, rank_features, relieff
 from fsnotes.errors import SelectionWarning
 
 T, V = TypeError, ValueError
@@ -229,7 +229,7 @@ def test_a_score_that_is_no_number_has_no_class(model):
             "rows have no score, row 1[23] first|rows are so far from those of the fit", str(error)
         )
     else:
-        assert not np.isnan(machine.decision_function(rows)).any()
+        assert np.isfinite(machine.decision_function(rows)).all()
         assert np.array_equal(classes[:12], machine.predict(X))
 
 
@@ -289,3 +289,14 @@ def test_a_ridge_that_would_be_none_is_refused(model):
     if getattr(model, "kernel", None) is None:
         with pytest.raises(ValueError, match="ridge=1e-60 is next to 0; pass 0 or a number from"):
             fitted(clone(model).set_params(ridge=1e-60), X, Y)
+
+
+def test_a_feature_beside_a_large_mean_is_told_from_a_constant():
+    with pytest.warns(SelectionWarning, match="there are 1: 3; some vary by less than 1e-10"):
+        fitted_aloud(np.column_stack([X, 1e12 + X[:, 0]]))
+    with pytest.warns(SelectionWarning, match="there are 1: 3$"):
+        fitted_aloud(np.column_stack([X, np.full(12, 1e12)]))
+
+
+def fitted_aloud(table):
+    return MPM(ridge=0.1).fit(table, Y)

@@ -416,6 +416,15 @@ def test_distances_without_digits_promise_nothing(model):
             assert right[np.array(labels) == label].mean() >= machine.worst_case_accuracy_[label]
 
 
+def test_an_outlier_takes_no_bound_from_the_other_rows():
+    X = np.random.default_rng(3).normal(size=(40, 3))
+    y = np.arange(40) % 2
+    X[:, 0] += y
+    X[5, 0] = 1e6
+    machine = KernelMPM(scale=False).fit(X, y)
+    assert machine.worst_case_accuracy_.min() > machine.delta_ - 1e-3 > 0.7
+
+
 def test_the_gate_shares_nothing_with_any_solver():
     found = set()
     for node in ast.walk(ast.parse(Path(promises.__file__).read_text())):
