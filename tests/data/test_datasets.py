@@ -755,6 +755,7 @@ def test_sets_of_the_user_are_verified_by_their_shape(name, monkeypatch, tmp_pat
         (npz_of(X, y[:-1]), rf"found .*\({n_samples - 1},\)"),
         (npz_of(X, fewer), f"found {n_classes - 1}"),
         (npz_of(hole, y), "missing or infinite"),
+        (npz_of(X, np.where(y == "class 0", np.inf, 1.0)), "missing or infinite"),
     ]:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=said) as caught:
@@ -859,3 +860,8 @@ def test_an_interrupt_while_data_are_read_is_not_lost():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert caught == len(fired) > 100
+
+
+def test_a_folder_of_any_length_may_be_named(monkeypatch):
+    monkeypatch.setenv("FSNOTES_DATA", "a" * 5000)
+    assert load("sonar").data.shape == (208, 60) and available()

@@ -9,6 +9,7 @@ import pytest
 from definitions import bounds_of, known_of, pooled_deviation, promised
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances import draw
 from scipy import special
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
@@ -29,7 +30,9 @@ from fsnotes import (
 from fsnotes.core.bounds import Frontier, kappa
 from fsnotes.core.moments import MomentPair
 from fsnotes.errors import (
+    EqualMeansError,
     InfeasibleBoundError,
+    PromiseWarning,
     SelectionWarning,
     SubproblemError,
     TrivialBoundWarning,
@@ -854,3 +857,25 @@ def test_a_class_that_hardly_varies_is_not_taken_for_one_that_does_not(sd):
         single = (X[y == 1, 0].mean() - X[y == 0, 0].mean()) ** 2 / X[y == 1, 0].var()
         assert single / (1 + single) - 1e-6 <= machine.objective_ < 1
         assert np.isclose(machine.worst_case_accuracy_[1], machine.objective_, rtol=1e-6)
+
+
+def test_the_objective_is_that_of_the_bounds_which_the_rows_show():
+    X = 1e9 + np.array([[1.0], [1], [0], [-1], [-1]])
+    with pytest.warns(PromiseWarning), pytest.warns(TrivialBoundWarning):
+        machine = MEMPM().fit(X, [1, 1, 1, 0, 0])
+    assert machine.objective_ == machine.result_.objective
+    assert machine.objective_ == pytest.approx(machine.worst_case_accuracy_.mean())
+    # a gap no less than what the bounds lack of what the moments promise
+    assert machine.objective_ + machine.result_.duality_gap > 0.95
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_machine_has_the_features_that_its_trace_counts(refit):
+    for seed in range(12):
+        X, y = draw(seed, 30, 5, repeated=bool(seed % 2))
+        try:
+            machine = FSMEMPM(criterion="bound", refit=refit).fit(X, y)
+        except EqualMeansError:
+            continue
+        best = machine.trace_.best(criterion="bound")
+        assert machine.trace_.n_selected[best] == machine.n_selected_

@@ -522,3 +522,8 @@ def test_the_last_results_are_kept_and_no_others():
     kept = engine.Kept(lambda key, value: calls.append(key) or value, most=2)
     assert [kept(key, lambda key=key: -key) for key in (1, 2, 1, 3, 1)] == [-1, -2, -1, -3, -1]
     assert calls == [1, 2, 3, 1]
+
+
+def test_jobs_are_a_number(tmp_path):
+    with pytest.raises(ExperimentError, match="jobs=True; pass a whole number"):
+        engine.run(TINY, jobs=True, folder=tmp_path)
