@@ -65,7 +65,7 @@ class SubproblemError(RuntimeError):
 
 
 class PromiseWarning(UserWarning):
-    """A solver's word differs from what the rows show by more than rounding; the worse is kept."""
+    """A solver's word differs from what rows show, and the worse is kept; or digits are lost."""
 
 
 class TrivialBoundWarning(UserWarning):

@@ -35,11 +35,14 @@ EQUAL_MEANS = 1e-13
 LOST_DIGITS = 1e-6
 SMALLEST_RIDGE = 1e-20  # beside variances of about 1; a smaller one would be none
 MUCH = 1e-3  # of a bound; rounding may lower it by more only with a warning
-# Features depend on each other where others leave less than this part of the deviation of one; of
-# the combination that is left, those count whose part is at least so much of the largest.
-DEPENDENT = 1e-3
+# Features are said to depend on each other where others leave less than this part of the deviation
+# of one; of the combination left, those count whose part is at least so much of the largest.
+DEPENDENT = 1e-2
 CONCERNED = 0.1
 NAMED = 5  # such features that a message names, at most
+# Moments alone, which hold squares, have lost digits of a combination of features that varies by so
+# small a part of their variances; by a smaller one that of a sum that is exact varies, too.
+LOST_SQUARES = (1e-14, 1e-10)
 
 
 @dataclass(frozen=True)
@@ -99,26 +102,47 @@ class MomentProblem:
 
     def explain(self, error, names=None):
         """The same error with the features that nearly depend on each other, if some do."""
-        if self.pair.is_regular():
-            if self.pair.is_wide:
-                remedy = "features are more than samples: pass a ridge, or fewer features"
-                return SubproblemError(f"{error}; {remedy}")
+        if self.pair.is_wide:
+            remedy = "features are more than samples: pass a ridge, or fewer features"
+            return SubproblemError(f"{error}; {remedy}")
+        labels = self._dependent(-np.inf, DEPENDENT**2, names)
+        if not labels:
             return error
-        total = self.pair.block(0) + self.pair.block(1)
-        unit = np.sqrt(np.maximum(total.diagonal(), np.finfo(float).tiny))
-        values, vectors = np.linalg.eigh(total / unit / unit[:, None])
-        if values[0] > DEPENDENT**2:
-            return error
-        sizes = abs(vectors[:, 0])
-        largest = np.argsort(-sizes, kind="stable")[:NAMED]
-        shown = self.used[largest[sizes[largest] > CONCERNED * sizes.max()]]
-        if len(shown) < 2:
-            return error
-        labels = [str(j) if names is None else repr(names[j]) for j in shown.tolist()]
         return SubproblemError(
             f"{error}. Features {', '.join(labels)} nearly depend on each other: drop "
             f"{labels[0]}, or another one of them"
         )
+
+    def warn_of_lost_digits(self, names=None):
+        """Say of moments without rows that features depend on each other too nearly for them."""
+        if self.pair.is_regular():
+            return
+        labels = self._dependent(*LOST_SQUARES, names)
+        if labels:
+            warn(
+                f"features {', '.join(labels)} nearly depend on each other, so that their moments "
+                "have lost digits, and bounds and objective may be wrong in the third digit: fit "
+                f"the rows, drop {labels[0]} or another one of them, or pass ridge=1e-6",
+                PromiseWarning,
+            )
+
+    def _dependent(self, low, high, names):
+        """Labels of features of which a combination has a part of their variances in this range.
+
+        They are those that count most in the combination that varies least; none if there is none.
+        """
+        total = self.pair.block(0) + self.pair.block(1)
+        unit = np.sqrt(np.maximum(total.diagonal(), np.finfo(float).tiny))
+        values, vectors = np.linalg.eigh(total / unit / unit[:, None])
+        found = np.flatnonzero((low <= values) & (values < high))
+        if not len(found):
+            return []
+        sizes = abs(vectors[:, found[0]])
+        largest = np.argsort(-sizes, kind="stable")[:NAMED]
+        shown = self.used[largest[sizes[largest] > CONCERNED * sizes.max()]]
+        if len(shown) < 2:
+            return []
+        return [str(j) if names is None else repr(names[j]) for j in shown.tolist()]
 
     def restore(self, coef):
         """Coefficients in the caller's units, one row each, from those for the moments."""
@@ -203,7 +227,9 @@ class MomentClassifier(SparseClassifier):
         names = getattr(self, "feature_names_in_", None)
         options |= {"names": names, "ridge": self.ridge, "scale": self.scale}
         if samples is None:
-            return MomentProblem.from_moments(moments, **options)
+            problem = MomentProblem.from_moments(moments, **options)
+            problem.warn_of_lost_digits(names)
+            return problem
         problem = MomentProblem.from_moments(moments, exponents=samples.exponents, **options)
         if problem.pair.is_regular():
             return problem

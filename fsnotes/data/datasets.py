@@ -370,6 +370,11 @@ def class_digests(X, y):
     return _digest_classes(_digest_rows(X), y)
 
 
+def header_digest(line):
+    """The hexadecimal digest of the names of columns, separated by commas."""
+    return hashlib.blake2b(line.encode(), digest_size=8).hexdigest()
+
+
 def _digest_rows(X):
     digests = []
     for begin in range(0, len(X), 500):
@@ -455,7 +460,11 @@ def _read_packaged(name, raw):
     remedy = "reinstall fsnotes"
     where = f"fsnotes/data/{filename}"
     lines = _read_resource(filename).splitlines()
-    names = np.array(lines[0].split(",") if lines else [])
+    if len(lines) < 2:
+        raise damaged(where, "it has no rows", remedy)
+    if header_digest(lines[0]) != _registry()[name]["header"]:
+        raise damaged(where, "its first line does not have the registered names", remedy)
+    names = np.array(lines[0].split(","))
     extra = {}
     if name == "titanic":
         with reading(where, ".csv", remedy):

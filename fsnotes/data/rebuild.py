@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fsnotes.data.datasets import class_digests
+from fsnotes.data.datasets import class_digests, header_digest
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = {
@@ -184,6 +184,9 @@ def build(packages, scratch, large=None):
     registered = json.loads((HERE / "registry.json").read_text()) if large is None else {}
     registry = {name: register(*rows_to_arrays(rows)) for name, (_, rows) in tables.items()}
     registry["titanic"] = register(*expand_cells(titanic))
+    for filename, content in files.items():
+        header = content.decode().partition("\n")[0]
+        registry[filename.removesuffix(".csv")]["header"] = header_digest(header)
     registry["spambase"] = register(*spambase[:2]) | {"feature_names": spambase[2]}
     for name in LARGE:
         registry[name] = registered.get(name)

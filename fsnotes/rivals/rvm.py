@@ -181,6 +181,9 @@ class RVM(BasisClassifier):
         self.intercept_ = state.offset - self.dual_coef_ @ means[used]
         root = solve_triangular(state.factor, np.eye(len(used) + 1))[np.append(0, order + 1)]
         root[1:] /= np.sqrt(self.alpha_)[:, None]
+        # of the weights beside kernel values less their means, which keep digits where these do not
+        self._root_ = root.copy()
+        self._means_ = means[used]
         root[0] -= means[used] @ root[1:]
         self.covariance_ = root @ root.T
         self.objective_ = state.objective
@@ -215,8 +218,8 @@ class RVM(BasisClassifier):
         """
         scores = self.decision_function(X)
         X = self._check_rows(X)
-        values = np.column_stack([np.ones(len(X)), self._kernel_(X, self.support_vectors_)])
-        variances = np.einsum("ij,ij->i", values @ self.covariance_, values)
+        values = self._kernel_(X, self.support_vectors_) - self._means_
+        variances = np.square(self._root_[0] + values @ self._root_[1:]).sum(axis=1)
         moderated = scores / np.sqrt(1 + np.pi / 8 * variances)
         return np.column_stack([expit(-moderated), expit(moderated)])
 

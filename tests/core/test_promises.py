@@ -1,6 +1,7 @@
 """Bounds of accuracy hold exactly on the rows, and objectives are what the rows show."""
 
 import ast
+import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ from fsnotes import (
 )
 from fsnotes.core import estimator, promises
 from fsnotes.core.estimator import SparseClassifier
+from fsnotes.core.moment_classifier import MomentProblem
 from fsnotes.core.promises import certain_accuracies, keep_the_worse, score_rounding
 from fsnotes.core.samples import Samples
 from fsnotes.errors import (
@@ -146,6 +148,33 @@ def test_the_bound_is_that_of_the_rows_where_moments_have_lost_digits():
         machine = MPM().fit(X, y)
     assert (shares(machine, machine.predict(X) == y, y, None) >= machine.worst_case_accuracy_).all()
     assert machine.worst_case_accuracy_.min() < machine.delta_ - 1e-6
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-4, 3e-3])
+def test_what_is_not_solved_names_features_that_depend_on_each_other(size):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    X[:, 4] = X[:, 0] - X[:, 2] + size * rng.normal(size=60)
+    problem = MomentProblem.from_moments(
+        ClassMoments.from_data(X, np.arange(60) % 2), ridge=1e-8, scale=True
+    )
+    said = str(problem.explain(SubproblemError("no luck"), list("abcde")))
+    assert re.fullmatch(
+        r"no luck\. Features '[ace]', '[ace]', '[ace]' nearly.* drop '[ace]'.*", said
+    )
+
+
+@pytest.mark.parametrize(("size", "is_lost"), [(0, False), (3e-7, True), (1e-3, False)])
+def test_moments_that_have_lost_digits_say_so(size, is_lost):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + y[:, None]
+    X = np.column_stack([X, X[:, 1] + size * rng.normal(size=60)])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        MPM().fit_moments(ClassMoments.from_data(X, y))
+    assert [w.category for w in said] == [PromiseWarning] * is_lost
+    assert all("moments have lost digits" in str(w.message) for w in said)
 
 
 def test_nothing_is_proved_where_a_difference_is_taken_for_rounding():

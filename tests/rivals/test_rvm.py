@@ -419,6 +419,20 @@ def test_a_basis_of_rows(crescents):
 # ---------------------------------------------------------------- a good member of the package
 
 
+@pytest.mark.filterwarnings("ignore:no kernel function raises")
+@pytest.mark.parametrize(("kernel", "offset"), [("cosine", 1e4), ("linear", 1e7)])
+def test_probabilities_keep_digits_where_kernel_columns_are_nearly_equal(kernel, offset):
+    y = np.arange(20) % 2
+    for seed in range(12):
+        X = np.random.default_rng(seed).normal(size=(20, 4)) + offset
+        X[:, 0] += 2 * y
+        machine = RVM(kernel=kernel).fit(X, y)
+        with np.errstate(all="raise"):
+            found = machine.predict_proba(X)
+        assert ((found >= 0) & (found <= 1)).all()
+        assert np.array_equal(found[:, 1] > 0.5, machine.predict(X) == 1)
+
+
 def test_scores_and_probabilities(crescents):
     X, y = crescents
     machine = RVM(gamma=1.0).fit(X, y)
