@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import hashlib
 import http.server
+import importlib.util
 import json
 import os
 import re
@@ -88,9 +89,9 @@ def alone():
         yield
 
 
-def exit_code(*arguments):
-    """Run the environment's Python."""
-    command = [python(), *map(str, arguments)]
+def exit_code(*arguments, interpreter=None):
+    """Run the environment's Python, or another one."""
+    command = [interpreter or python(), *map(str, arguments)]
     try:
         return subprocess.run(command, cwd=ROOT, env=clean_environment()).returncode
     except KeyboardInterrupt:
@@ -291,8 +292,10 @@ def lab(arguments):
 # here cores share files, too
 QUICK = ["-n", "auto", "--dist=worksteal", "-m", "not alone and not further"]
 QUICK += ["tests/core", "tests/solvers", "tests/test_contract.py"]
-# all tests: those that bear company on all cores, then those that measure time or build the site
-EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"], ["-m", "alone"]]
+# all tests: those that bear company, and then those that measure CPU time or build the site, which
+# bear each other and nothing else
+EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"]]
+EVERYTHING += [["-n", "auto", "--dist=worksteal", "-m", "alone"]]
 TESTS_FAILED = 1  # what pytest exits with, unless it broke off
 
 
@@ -411,7 +414,11 @@ def locked_for(platform, version):
 
 def wheelhouse(arguments):
     """Download every locked package as wheels, for `book --offline DIR`."""
-    install()
+    # this interpreter's own pip, if it has one, need not wait for the environment
+    pip = sys.executable
+    if arguments.platform or importlib.util.find_spec("pip") is None:
+        install()
+        pip = python()
     folder = Path(arguments.dir).resolve()
     for platform in arguments.platform or [None]:
         with tempfile.TemporaryDirectory() as scratch:
@@ -424,18 +431,10 @@ def wheelhouse(arguments):
                 for tag in PLATFORMS[platform]:
                     target += ["--platform", tag]
             print(f"Downloading for {platform or 'this machine'} ...")
-            run(
-                "-m",
-                "pip",
-                "download",
-                "-q",
-                "--require-hashes",
-                "-r",
-                listing,
-                "-d",
-                folder,
-                *target,
-            )
+            download = ["-m", "pip", "download", "-q", "--require-hashes", "-r", listing]
+            download += ["-d", folder, *target]
+            if code := exit_code(*download, interpreter=pip):
+                sys.exit(code)
     files = list(folder.iterdir())
     size = sum(file.stat().st_size for file in files) / 1e6
     print(f"{len(files)} files, {size:.0f} MB in {folder}")
