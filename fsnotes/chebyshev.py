@@ -205,7 +205,9 @@ class L1MPM(BoundedClassifier):
         samples = estimator._check_data(X, y, sample_weight)
         moments = estimator._class_moments(samples)
         problem = estimator._moment_problem(moments, samples)
-        path = estimator._path(problem, retains)
+        path, problem = estimator._answer(
+            problem, samples, lambda problem: estimator._path(problem, retains)
+        )
         estimator.scale_ = problem.scale
         found = [
             estimator._bounds_of_rows(samples, coef, intercept)[0].min()
@@ -227,7 +229,8 @@ class L1MPM(BoundedClassifier):
         """
         self._check_parameters()
         machine = with_plain_numbers(self)
-        return machine._path(machine._moment_problem(moments), retains)
+        problem = machine._moment_problem(moments)
+        return machine._answer(problem, None, lambda problem: machine._path(problem, retains))[0]
 
     def _path(self, problem, retains):
         path = NormPath(problem.pair, problem.costs, self.normalization)
@@ -242,8 +245,7 @@ class L1MPM(BoundedClassifier):
         splits = np.zeros(len(deltas))
         weights = np.zeros((len(deltas), len(problem.used)))
         for i in np.argsort(retains):
-            with self._explaining(problem):
-                solution = path.solve(deltas[i])
+            solution = path.solve(deltas[i])
             objectives[i] = solution.objective
             weights[i], splits[i], _ = self._select_and_refit(path, deltas[i], solution, None)
         coefs, intercepts, bounds = self._planes(problem, weights, splits)

@@ -305,7 +305,7 @@ class MEMPM(MomentClassifier):
 
     def _fit_moments(self, moments, samples=None):
         super()._fit_moments(moments, samples)
-        gap = self._widen_gap()
+        gap = self._settle_objective()
         if gap > LARGEST_LOSS:
             warn(
                 f"the covariances are so near to singular that the machine promises {gap:.1e} "
@@ -318,16 +318,18 @@ class MEMPM(MomentClassifier):
         told = self.worst_case_accuracy_
         super()._verify_bounds(samples)
         if (told - self.worst_case_accuracy_).max() > LOST_DIGITS:
-            self._widen_gap()
-            self.objective_ = float(self.worst_case_accuracy_ @ [1 - self.theta, self.theta])
-            self.result_ = replace(self.result_, objective=self.objective_)
+            self._settle_objective()
 
-    def _widen_gap(self):
-        """Make the duality gap no less than what the bounds lack of the objective; return it."""
-        apart = self.objective_ - self.worst_case_accuracy_ @ [1 - self.theta, self.theta]
-        gap = max(self.result_.duality_gap or 0.0, float(abs(apart)))
+    def _settle_objective(self):
+        """Take what the bounds attain for the objective, and what they lack for a gap."""
+        attained = float(self.worst_case_accuracy_ @ [1 - self.theta, self.theta])
+        lacking = self.objective_ - attained
+        gap = max(self.result_.duality_gap or 0.0, abs(lacking))
         if self.result_.duality_gap is not None:
             self.result_ = replace(self.result_, duality_gap=gap)
+        if lacking > LOST_DIGITS:
+            self.objective_ = attained
+            self.result_ = replace(self.result_, objective=attained)
         return gap
 
     def _solve(self, problem):

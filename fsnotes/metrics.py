@@ -6,7 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fsnotes.core.validation import array_of, check_count, check_real, check_reals
+from fsnotes.core.validation import LARGEST, array_of, check_count, check_real, check_reals
 
 __all__ = [
     "Comparison",
@@ -83,7 +83,9 @@ def mcc(y_true, y_pred):
         return 0.0
     from sklearn.metrics import matthews_corrcoef
 
-    return float(matthews_corrcoef(y_true, y_pred))
+    # numbers of the labels, since scikit-learn does not take labels of every kind that has an order
+    codes = np.unique(np.concatenate([y_true, y_pred]), return_inverse=True)[1]
+    return float(matthews_corrcoef(*np.split(codes, 2)))
 
 
 def mcc_ceiling(accuracy):
@@ -296,18 +298,21 @@ def _estimate(value, error, quantile):
 
 def _labels(y_true, y_pred):
     labels = []
-    for name, y in (("y_true", array_of(y_true)), ("y_pred", array_of(y_pred))):
-        if y.dtype.kind == "O":  # objects, as pandas holds text, become what they are
-            y = array_of(y.tolist())
-        if y.dtype.kind in "OV":
+    for name, given in (("y_true", y_true), ("y_pred", y_pred)):
+        y = _unmasked(name, given)
+        items = y.ravel().tolist() if y.dtype.kind == "O" else given
+        if isinstance(items, (list, tuple)):  # objects, as pandas holds text, become what they are
+            is_text = [isinstance(item, str) for item in items]
+            y = array_of(items) if all(is_text) or not any(is_text) else np.empty(0, object)
+        if y.dtype.kind not in "biufU":
             raise ValueError(
-                f"{name} holds labels of several kinds, or None; pass labels of one kind, and drop "
-                "samples without one"
+                f"{name} holds labels of several kinds, or that are no text, numbers or booleans; "
+                "pass labels of one of these, and drop samples without one"
             )
-        if y.dtype.kind == "f" and (y != np.round(y)).any():
+        if y.dtype.kind == "f" and not (whole := np.isfinite(y) & (y == np.round(y))).all():
             raise ValueError(
-                f"{name} holds {y[y != np.round(y)][0]}, which is no label; pass labels, not "
-                "decision values, and drop samples without one"
+                f"{name} holds {y[~whole][0]}, which is no label; pass labels, not decision "
+                "values, and drop samples without one"
             )
         labels.append(y)
     y_true, y_pred = labels
@@ -316,8 +321,7 @@ def _labels(y_true, y_pred):
             f"y_true has shape {y_true.shape} and y_pred {y_pred.shape}; pass one label and one "
             "predicted label for each sample"
         )
-    kinds = {y_true.dtype.kind, y_pred.dtype.kind}
-    if kinds & set("US") and kinds & set("biuf"):
+    if (y_true.dtype.kind == "U") != (y_pred.dtype.kind == "U"):
         raise ValueError(
             f"y_true is of dtype {y_true.dtype} and y_pred of {y_pred.dtype}, so none can agree; "
             "pass labels of one kind"
@@ -330,7 +334,7 @@ def _masks(name, supports):
         supports = supports.get_support()
     elif isinstance(supports, (list, tuple)):
         supports = [s.get_support() if hasattr(s, "get_support") else s for s in supports]
-    masks = array_of(supports)
+    masks = _unmasked(name, supports)
     if masks.dtype != bool or masks.ndim not in (1, 2) or not masks.size:
         raise ValueError(
             f"{name} has shape {masks.shape} and dtype {masks.dtype}; pass boolean masks of one "
@@ -340,7 +344,7 @@ def _masks(name, supports):
 
 
 def _scores(name, scores):
-    scores = array_of(scores)
+    scores = _unmasked(name, scores)
     if scores.dtype.kind not in "biuf" or scores.ndim != 1 or len(scores) < 2:
         raise ValueError(
             f"{name} has shape {scores.shape} and dtype {scores.dtype}; pass one number for each "
@@ -349,7 +353,17 @@ def _scores(name, scores):
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         raise ValueError(f"{name}[{bad[0]}] is {scores[bad[0]]}; leave out such splits")
-    return scores.astype(float)
+    scores = scores.astype(float)
+    if abs(scores).max() > LARGEST:
+        raise ValueError(f"{name} holds {abs(scores).max():g}; pass scores up to {LARGEST:g}")
+    return scores
+
+
+def _unmasked(name, values):
+    """The values as an array; raises if some are masked, which an array would forget."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; leave out what is masked, as in compressed()")
+    return array_of(values)
 
 
 def _fraction(name, value):

@@ -1,6 +1,5 @@
 """What the moment family shares: estimators that know means and covariances alone."""
 
-import contextlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,18 +99,26 @@ class MomentProblem:
         scales = np.ldexp(scales, exponents)
         return cls(moments, used, unit, pair, costs, scales, exponents)
 
+    def in_factors(self, samples):
+        """The same problem from the rows, in which features may nearly depend on each other."""
+        rows = samples.in_range()[:, self.used] / self.unit
+        parts = [samples.centred(rows, index) for index in (1, 0)]
+        return replace(self, pair=self.pair.with_factors(parts))
+
     def explain(self, error, names=None):
         """The same error with the features that nearly depend on each other, if some do."""
-        if self.pair.is_wide:
-            remedy = "features are more than samples: pass a ridge, or fewer features"
-            return SubproblemError(f"{error}; {remedy}")
-        labels = self._dependent(-np.inf, DEPENDENT**2, names)
-        if not labels:
-            return error
-        return SubproblemError(
-            f"{error}. Features {', '.join(labels)} nearly depend on each other: drop "
-            f"{labels[0]}, or another one of them"
-        )
+        said = str(error)
+        if len(self.used) >= self.moments.counts_.sum():  # all depend on each other, then
+            said += "; features are more than samples: pass a ridge, or fewer features"
+            labels = self._nearest(names)
+        else:
+            labels = self._dependent(-np.inf, DEPENDENT**2, names)
+        if labels:
+            said += (
+                f". Features {', '.join(labels)} nearly depend on each other: drop {labels[0]}, or "
+                "another one of them"
+            )
+        return SubproblemError(said)
 
     def warn_of_lost_digits(self, names=None):
         """Say of moments without rows that features depend on each other too nearly for them."""
@@ -126,6 +133,23 @@ class MomentProblem:
                 PromiseWarning,
             )
 
+    def _nearest(self, names):
+        """Labels of the two features nearest to copies of one another; none if they are far."""
+        rows = np.vstack(self.pair.factors(slice(None)))
+        sizes = np.linalg.norm(rows, axis=0)
+        rows = rows / np.where(sizes > 0, sizes, 1)
+        cosines = abs(rows.T @ rows)
+        np.fill_diagonal(cosines, 0)
+        pair = np.unravel_index(cosines.argmax(), cosines.shape)
+        if 1 - cosines[pair] ** 2 > DEPENDENT**2:
+            return []
+        return self._labels(pair, names)
+
+    def _labels(self, features, names):
+        """Names or numbers of features, as they are quoted."""
+        given = self.used[list(features)].tolist()
+        return [str(j) if names is None else repr(names[j]) for j in given]
+
     def _dependent(self, low, high, names):
         """Labels of features of which a combination has a part of their variances in this range.
 
@@ -139,10 +163,8 @@ class MomentProblem:
             return []
         sizes = abs(vectors[:, found[0]])
         largest = np.argsort(-sizes, kind="stable")[:NAMED]
-        shown = self.used[largest[sizes[largest] > CONCERNED * sizes.max()]]
-        if len(shown) < 2:
-            return []
-        return [str(j) if names is None else repr(names[j]) for j in shown.tolist()]
+        shown = largest[sizes[largest] > CONCERNED * sizes.max()]
+        return self._labels(shown, names) if len(shown) > 1 else []
 
     def restore(self, coef):
         """Coefficients in the caller's units, one row each, from those for the moments."""
@@ -201,8 +223,8 @@ class MomentClassifier(SparseClassifier):
         self.classes_ = moments.classes_
         self.n_features_in_ = moments.n_features_in_
         self.scale_ = problem.scale
-        with self._explaining(problem):
-            weights, split, objective, self.result_ = self._solve(problem)
+        answer, problem = self._answer(problem, samples, self._solve)
+        weights, split, objective, self.result_ = answer
         if not problem.pair.is_whole:  # what is proved is about the features without such a part
             self.result_ = replace(self.result_, duality_gap=None)
         solved = vars(self).pop("_unselected_", None)
@@ -214,13 +236,23 @@ class MomentClassifier(SparseClassifier):
         if "delta_" not in vars(self):  # no bound was asked for
             self.delta_ = float(bounds[0].min())
 
-    @contextlib.contextmanager
-    def _explaining(self, problem):
-        """Say of a problem that is not solved which features nearly depend on each other."""
+    def _answer(self, problem, samples, solve):
+        """What `solve` finds, and the problem that it has solved.
+
+        One that is not solved is tried again in factors, which have more digits where features
+        nearly depend on each other; what is not solved says which do.
+        """
         try:
-            yield
+            return solve(problem), problem
         except SubproblemError as error:
-            raise problem.explain(error, getattr(self, "feature_names_in_", None)) from error
+            failure = error
+        if samples is not None and not problem.pair.needs_factors:
+            problem = problem.in_factors(samples)
+            try:
+                return solve(problem), problem
+            except SubproblemError as error:
+                failure = error
+        raise problem.explain(failure, getattr(self, "feature_names_in_", None)) from failure
 
     def _moment_problem(self, moments, samples=None, **options):
         """The problem of moments, in factors where features nearly depend on each other."""
@@ -231,11 +263,7 @@ class MomentClassifier(SparseClassifier):
             problem.warn_of_lost_digits(names)
             return problem
         problem = MomentProblem.from_moments(moments, exponents=samples.exponents, **options)
-        if problem.pair.is_regular():
-            return problem
-        rows = samples.in_range()[:, problem.used] / problem.unit
-        parts = [samples.centred(rows, index) for index in (1, 0)]
-        return replace(problem, pair=problem.pair.with_factors(parts))
+        return problem if problem.pair.is_regular() else problem.in_factors(samples)
 
     def _verify_bounds(self, samples):
         """Keep of each bound what the rows show, if that is less."""

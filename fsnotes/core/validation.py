@@ -120,8 +120,11 @@ def check_count(name, value, *, least=1, most=MOST_ITEMS, optional=False):
 def check_reals(name, values, least, *, open_at=None, most=math.inf):
     """Return a number, or several, as an array; raise unless all are in range."""
     wanted = "numbers " + _range(least, open_at, most)
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; leave out what is masked, and pass {wanted}")
     found = array_of(values)
-    if found.dtype.kind == "O" and all(map(is_real, found.flat)):  # fractions, or long ints
+    # fractions, or long ints
+    if found.dtype.kind == "O" and found.size and all(map(is_real, found.flat)):
         found = np.array([plain(value) for value in found.flat]).reshape(found.shape)
     if found.dtype.kind not in "iuf":
         raise TypeError(f"{name}={shown(values)} is {type(values).__name__}; pass {wanted}")

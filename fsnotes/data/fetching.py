@@ -361,7 +361,8 @@ class _Member:
         for begin in range(0, flat.size, step):
             part = flat[begin : begin + step]
             block = self.stream.read(part.size * self.dtype.itemsize)
-            part[:] = np.frombuffer(block, self.dtype, part.size)  # raises where bytes are missing
+            with np.errstate(invalid="ignore"):  # of a damaged number, which is found out later
+                part[:] = np.frombuffer(block, self.dtype, part.size)  # raises if bytes are missing
         return array
 
 

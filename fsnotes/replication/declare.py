@@ -7,11 +7,14 @@ import importlib
 import itertools
 import json
 import pkgutil
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
+
+from fsnotes.core.validation import shown
 
 # Each measure has a name in tables, and a number of digits there.
 MEASURES = {
@@ -341,6 +344,8 @@ def printed(block, *, incomparable=None, proofs=None):
             )
         for dataset, text in zip(header, texts, strict=True):
             if text != "-":
+                if not re.fullmatch(r"-?\d+(\.\d+)?", text):
+                    raise ExperimentError(f"the line of {method} {measure} has {text}, no number")
                 key = dataset, method, measure
                 found.append(Printed(*key, text, reasons.pop(key, None), proofs.pop(key, None)))
     if reasons or proofs:
@@ -641,6 +646,8 @@ def find(target):
     """
     if isinstance(target, Chapter):
         return target, None
+    if not isinstance(target, str):
+        raise ExperimentError(f"chapter={shown(target)}; pass one of {', '.join(chapter_names())}")
     name, slash, table = target.partition("/")
     found = get_chapter(name) if name in chapter_names() else None
     if found is None or (slash and table not in found.tables):

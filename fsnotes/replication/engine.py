@@ -18,6 +18,7 @@ import numpy as np
 
 import fsnotes
 from fsnotes.core.threads import one_thread
+from fsnotes.core.validation import shown
 from fsnotes.errors import collecting
 from fsnotes.replication.declare import (
     Dataset,
@@ -520,7 +521,9 @@ def audit(chapter, *, sample=4, seed=0, within=np.inf, folder=None, quick=False)
     ]
     if not isinstance(sample, numbers.Integral) or sample < 0:
         raise ExperimentError(f"sample={sample!r}; pass a whole number from 0")
-    drawn = np.random.default_rng(seed).permutation(len(stored))[:sample]
+    if not isinstance(seed, numbers.Integral) or seed < 0:
+        raise ExperimentError(f"seed={shown(seed)}; pass a whole number from 0")
+    drawn = np.random.default_rng(int(seed)).permutation(len(stored))[:sample]
     checked = [stored[i] for i in sorted(drawn)]
     stale = []
     for name in checked:

@@ -1,10 +1,12 @@
 """Verdicts by rule: on a printed value, and on differences between methods."""
 
 import itertools
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from fsnotes.core.validation import check_reals, shown
 from fsnotes.metrics import compare_paired
 from fsnotes.replication.declare import ExperimentError
 
@@ -127,9 +129,9 @@ def holm(p_values):
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    p_values = np.asarray(p_values, dtype=float)
-    if p_values.ndim != 1 or not ((p_values >= 0) & (p_values <= 1)).all():
-        raise ValueError(f"p_values={p_values.tolist()}; pass a list of numbers from 0 to 1")
+    p_values = check_reals("p_values", p_values, 0, most=1)
+    if p_values.ndim != 1:
+        raise ValueError(f"p_values has shape {p_values.shape}; pass a list of numbers")
     order = np.argsort(p_values, kind="stable")
     steps = p_values[order] * np.arange(len(order), 0, -1)
     adjusted = np.empty(len(order))
@@ -164,10 +166,12 @@ def compare(scores, *, test_fraction, against=None):
     -------
     list of Difference
     """
+    if not isinstance(scores, Mapping):
+        raise ExperimentError(f"scores={shown(scores)}; pass a dict of scores by method")
     pairs = list(itertools.combinations(scores, 2))
     if against is not None:
         pairs = [(against, name) for name in scores if name != against]
-    if not pairs or (against is not None and against not in scores):
+    if not pairs or (against is not None and against not in list(scores)):
         raise ExperimentError(f"methods {list(scores)}, against={against!r}: nothing to compare")
     found = [compare_paired(scores[a], scores[b], test_fraction=test_fraction) for a, b in pairs]
     adjusted = holm([c.p_value for c in found])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fsnotes.core.validation import shown
 from fsnotes.errors import warn
 from fsnotes.metrics import Estimate, score_interval, stability
 from fsnotes.replication.declare import MEASURES, ExperimentError, check_known, find, fingerprint
@@ -637,6 +638,8 @@ class Results:
 
     def __init__(self, chapter, folder=None, quick=False):
         self.chapter, _ = find(chapter)
+        if folder is not None and not isinstance(folder, (str, os.PathLike)):
+            raise ExperimentError(f"folder={shown(folder)}; pass a path, or None")
         self.protocol = self.chapter.protocol
         if quick:
             self.protocol = replace(self.protocol, repeats=QUICK_REPEATS)

@@ -164,6 +164,31 @@ def test_what_is_not_solved_names_features_that_depend_on_each_other(size):
     )
 
 
+@pytest.mark.filterwarnings("ignore")  # of digits that rounding takes, and steps not taken
+@pytest.mark.parametrize("size", [1e-8, 1e-7, 1e-5, 1e-4, 1e-3])
+def test_near_copies_are_solved_where_features_are_more_than_samples(size):
+    y = np.arange(10) % 2
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(10, 7))
+        X[:, 0] += 2 * y
+        X = np.column_stack([X, X + size * rng.normal(size=(10, 7))])
+        for model in (L1MPM(), L0MPM()):
+            machine = model.fit(X, y)
+            right = machine.predict(X) == y
+            assert (shares(machine, right, y, None) >= machine.worst_case_accuracy_).all()
+        assert (L1MPM(scale=False).path(X, y, [0.5, 0.9]).bounds > 0).all()
+
+
+def test_what_is_not_solved_names_near_copies_where_features_are_more_than_samples():
+    X = np.random.default_rng(0).normal(size=(6, 9))
+    X[:, 7] = -X[:, 2] + 1e-4 * X[:, 0]
+    moments = ClassMoments.from_data(X, np.arange(6) % 2)
+    said = str(MomentProblem.from_moments(moments, ridge=0.0, scale=True).explain("no luck"))
+    assert "features are more than samples: pass a ridge" in said
+    assert "Features 2, 7 nearly depend on each other: drop 2, or another" in said
+
+
 @pytest.mark.parametrize(("size", "is_lost"), [(0, False), (3e-7, True), (1e-3, False)])
 def test_moments_that_have_lost_digits_say_so(size, is_lost):
     rng = np.random.default_rng(0)

@@ -323,7 +323,7 @@ def test_a_step_that_is_not_verified_is_not_taken(monkeypatch):
 
     def failing(self, *arguments, **more):
         calls.append(1)
-        if len(calls) == 4:  # the start, and two steps
+        if len(calls) >= 4:  # after the start and two steps
             raise SubproblemError("no answer")
         return solve(self, *arguments, **more)
 

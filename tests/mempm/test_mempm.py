@@ -879,3 +879,17 @@ def test_a_machine_has_the_features_that_its_trace_counts(refit):
             continue
         best = machine.trace_.best(criterion="bound")
         assert machine.trace_.n_selected[best] == machine.n_selected_
+
+
+def test_the_objective_is_that_of_the_bounds_where_the_frontier_is_not_attained():
+    for seed in range(1020, 1040):
+        X = np.random.default_rng(seed).integers(0, 2, (8, 4)).astype(float)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                machine = MEMPM(theta=0.8).fit(X, np.arange(8) % 2)
+            except EqualMeansError:
+                continue
+        attained = machine.worst_case_accuracy_ @ [0.2, 0.8]
+        assert machine.objective_ == pytest.approx(attained, abs=2e-6)
+        assert machine.result_.objective == machine.objective_

@@ -95,6 +95,9 @@ def test_declarations_that_are_unfair_or_incomplete_are_refused():
     assert len(of_pima({"pairs": pairs}).methods["pairs"].candidates()) == 4
     with pytest.raises(ExperimentError, match="paper .*'xu2008'.*xu2007"):
         replace(TINY, tables=(Table("t", "xu2008", "Table 9", "T"),))
+    for text in ("x", "nan", "1e400", "1_0"):
+        with pytest.raises(ExperimentError, match=f"line of m accuracy has {text}, no number"):
+            printed(f"a b\nm accuracy 1 {text}")
     with pytest.raises(ExperimentError, match="3 numbers for the 2"):
         printed("a b\n m accuracy 1 2 3")
     with pytest.raises(ExperimentError, match="prints nothing"):

@@ -353,6 +353,19 @@ def test_an_audit_marks_what_comes_out_differently(copy):
     drawn = [audit(TINY, sample=3, seed=seed, folder=copy).checked for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2] and len(drawn[0]) == 3
     assert not audit(TINY, sample=3, within=0, folder=copy).checked
+    for seed in (-1, 0.5, "a"):
+        with pytest.raises(ExperimentError, match=f"seed={seed!r}; pass a whole number from 0"):
+            audit(TINY, seed=seed, folder=copy)
+
+
+@pytest.mark.parametrize("wrong", [None, 1, ["mempm"]])
+def test_what_is_no_name_or_folder_is_named(wrong):
+    for call in (Results, audit):
+        with pytest.raises(ExperimentError, match="^chapter=.*; pass one of dc"):
+            call(wrong)
+    if wrong is not None:
+        with pytest.raises(ExperimentError, match="^folder="):
+            Results("mempm", folder=wrong)
     STALE.clear()
 
 

@@ -106,8 +106,8 @@ def test_holm_rejects_what_its_steps_reject(p_values):
 
 
 def test_holm_refuses_what_is_no_p_value():
-    for wrong in ([1.1], [np.nan], [[0.5]]):
-        with pytest.raises(ValueError, match="from 0 to 1"):
+    for wrong in ([1.1], [np.nan], [[0.5]], [0.1, [1, 2]], "0.5", 10**400, [0.1, True, b"1"]):
+        with pytest.raises((TypeError, ValueError), match="^p_values"):
             holm(wrong)
 
 
@@ -163,6 +163,8 @@ def test_comparing_a_method_with_itself():
         compare({"a": scores}, test_fraction=0.1)
     with pytest.raises(ExperimentError, match="nothing to compare"):
         compare(three, test_fraction=0.1, against="d")
+    with pytest.raises(ExperimentError, match="scores=\\[1, 2\\]; pass a dict of scores by method"):
+        compare([1, 2], test_fraction=0.1)
 
 
 def around(value):
