@@ -230,6 +230,7 @@ class L1MPM(BoundedClassifier):
         self._check_parameters()
         machine = with_plain_numbers(self)
         problem = machine._moment_problem(moments)
+        problem.warn_of_lost_digits()
         return machine._answer(problem, None, lambda problem: machine._path(problem, retains))[0]
 
     def _path(self, problem, retains):

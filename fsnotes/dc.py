@@ -366,7 +366,9 @@ class KernelMPM(KernelClassifier):
         else:
             self.ridge_ = float(self.ridge)
         try:
-            machine = self._linear_estimator(self.ridge_).fit_moments(columns)
+            machine = self._linear_estimator(self.ridge_)
+            machine._check_parameters()
+            machine._fit_moments(columns)
         except SubproblemError as error:  # without its words on features, which here are points
             raise SubproblemError(f"{error.__cause__ or error}, or another gamma") from error
         except EqualMeansError:

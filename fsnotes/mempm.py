@@ -304,7 +304,7 @@ class MEMPM(MomentClassifier):
         check_real("theta", self.theta, 0, most=1)
 
     def _fit_moments(self, moments, samples=None):
-        super()._fit_moments(moments, samples)
+        problem = super()._fit_moments(moments, samples)
         gap = self._settle_objective()
         if gap > LARGEST_LOSS:
             warn(
@@ -313,6 +313,7 @@ class MEMPM(MomentClassifier):
                 "others repeat",
                 TrivialBoundWarning,
             )
+        return problem
 
     def _verify_bounds(self, samples):
         told = self.worst_case_accuracy_

@@ -206,7 +206,8 @@ class MomentClassifier(SparseClassifier):
         with self._fitting():
             self._clear_fit()
             machine = with_plain_numbers(self)
-            machine._fit_moments(moments)
+            problem = machine._fit_moments(moments)
+            problem.warn_of_lost_digits(getattr(machine, "feature_names_in_", None))
             self._take_fit(machine)
             self._promised_ = "accuracy of each class of the moments"
         return self
@@ -218,7 +219,10 @@ class MomentClassifier(SparseClassifier):
         self._promised_ = f"{kind} of each class"
 
     def _fit_moments(self, moments, samples=None):
-        """Solve, and set all fitted attributes. The samples are those of the moments, if known."""
+        """Solve, set all fitted attributes, and return the problem.
+
+        The samples are those of the moments, if known.
+        """
         problem = self._moment_problem(moments, samples)
         self.classes_ = moments.classes_
         self.n_features_in_ = moments.n_features_in_
@@ -235,6 +239,7 @@ class MomentClassifier(SparseClassifier):
         self.worst_case_accuracy_ = bounds[0]
         if "delta_" not in vars(self):  # no bound was asked for
             self.delta_ = float(bounds[0].min())
+        return problem
 
     def _answer(self, problem, samples, solve):
         """What `solve` finds, and the problem that it has solved.
@@ -259,9 +264,7 @@ class MomentClassifier(SparseClassifier):
         names = getattr(self, "feature_names_in_", None)
         options |= {"names": names, "ridge": self.ridge, "scale": self.scale}
         if samples is None:
-            problem = MomentProblem.from_moments(moments, **options)
-            problem.warn_of_lost_digits(names)
-            return problem
+            return MomentProblem.from_moments(moments, **options)
         problem = MomentProblem.from_moments(moments, exponents=samples.exponents, **options)
         return problem if problem.pair.is_regular() else problem.in_factors(samples)
 
