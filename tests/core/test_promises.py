@@ -108,7 +108,9 @@ def shares(machine, right, y, weights):
     )
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize(
+    "batch", [0, *(pytest.param(k, marks=pytest.mark.further) for k in range(1, BATCHES))]
+)
 def test_accuracy_is_never_below_the_bound_not_even_by_rounding(batch):
     rng = np.random.default_rng([7, batch])
     fits = refused = exact = 0
