@@ -292,10 +292,8 @@ def lab(arguments):
 # here cores share files, too
 QUICK = ["-n", "auto", "--dist=worksteal", "-m", "not alone and not further"]
 QUICK += ["tests/core", "tests/solvers", "tests/test_contract.py"]
-# all tests: those that bear company, and then those that measure CPU time or build the site, which
-# bear each other and nothing else
-EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"]]
-EVERYTHING += [["-n", "auto", "--dist=worksteal", "-m", "alone"]]
+# all tests: those that bear company on all cores, then those that measure time or build the site
+EVERYTHING = [["-n", "auto", "-m", "not alone", "--durations=10"], ["-m", "alone"]]
 TESTS_FAILED = 1  # what pytest exits with, unless it broke off
 
 

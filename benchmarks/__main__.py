@@ -17,7 +17,8 @@ def main():
     modules = [importlib.import_module(f"benchmarks.{name}") for name in sorted(names)]
     slow = report([c for module in modules for c in module.comparisons(quick)], quick)
     report_curves(
-        [c for module in modules for c in getattr(module, "curves", lambda quick: [])(quick)]
+        [c for module in modules for c in getattr(module, "curves", lambda quick: [])(quick)],
+        repeats=2 if quick else 5,
     )
     if slow:
         sys.exit(f"below the floor: {', '.join(slow)}")

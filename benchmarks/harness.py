@@ -38,15 +38,22 @@ def seconds(function):
     return time.perf_counter() - start
 
 
-def ratio(comparison):
-    """Median cost of the yardstick over ours, alternating so that both see the same machine."""
+def ratio(comparison, quick=False):
+    """Median costs of ours and of the yardstick, alternating so that both see the same machine.
+
+    A quick comparison is repeated three times, or once if a repetition takes a second.
+    """
     measure = comparison.measure or seconds
+    repeats = comparison.repeats
     ours = []
     theirs = []
     with threadpool_limits(1, "blas"):
+        began = time.perf_counter()
         measure(comparison.ours)
         measure(comparison.theirs)
-        for _ in range(comparison.repeats):
+        if quick:
+            repeats = min(repeats, 1 if time.perf_counter() - began > 1 else 3)
+        for _ in range(repeats):
             ours.append(measure(comparison.ours))
             theirs.append(measure(comparison.theirs))
     return statistics.median(ours), statistics.median(theirs)
@@ -60,7 +67,7 @@ def report(comparisons, quick):
     slow = []
     for comparison in comparisons:
         floor = comparison.floor / 2 if quick else comparison.floor
-        ours, theirs = ratio(comparison)
+        ours, theirs = ratio(comparison, quick)
         failed = theirs < floor * ours
         slow += [comparison.name] * failed
         label = f"{comparison.name} / {comparison.yardstick}"

@@ -300,7 +300,7 @@ def test_tests_without_a_network_know_where_the_wheels_are(toy, monkeypatch, tmp
 )
 def test_all_tests_share_the_cores_but_those_alone(toy, monkeypatch, codes, code):
     shared = ("-m", "pytest", "-n", "auto", "-m", "not alone", "--durations=10")
-    alone = ("-m", "pytest", "-n", "auto", "--dist=worksteal", "-m", "alone")
+    alone = ("-m", "pytest", "-m", "alone")
     called = calls_of_testing(toy, monkeypatch, codes=codes)
     # failures do not keep the second part from running, an interruption does
     assert called == (["book", shared, alone][: 1 + len(codes)], code)
