@@ -19,7 +19,16 @@ from test_contract import (
     where,
 )
 
-from fsnotes import MPM, ClassMoments, fisher_score, mrmr, rank_features, relieff
+from fsnotes import (
+    MPM,
+    ClassMoments,
+    ProbitEM,
+    ZeroNormSVM,
+    fisher_score,
+    mrmr,
+    rank_features,
+    relieff,
+)
 from fsnotes.errors import SelectionWarning
 
 T, V = TypeError, ValueError
@@ -300,3 +309,23 @@ def test_a_feature_beside_a_large_mean_is_told_from_a_constant():
 
 def fitted_aloud(table):
     return MPM(ridge=0.1).fit(table, Y)
+
+
+@pytest.mark.parametrize("model", [MPM(), ZeroNormSVM(), ProbitEM()], ids=repr)
+def test_score_and_inverse_transform_refuse_what_fit_does(model):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    y = np.arange(30) % 2
+    X[:, 0] += 2 * y
+    machine = clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=r"y has missing labels \(NaN\)"):
+        machine.score(X, np.where(y, 1, np.nan))
+    with pytest.raises(ValueError, match="y has missing labels"):
+        machine.score(X, np.array([*y[:-1], None], dtype=object))
+    with pytest.raises(ValueError, match="sample_weight has NaN, negative"):
+        machine.score(X, y, sample_weight=-np.ones(30))
+    selected = machine.transform(X)
+    assert machine.inverse_transform(selected).shape == X.shape
+    with pytest.raises(TypeError, match="is sparse; pass X.sparse.to_dense"):
+        machine.inverse_transform(pd.DataFrame(selected).astype(pd.SparseDtype(float)))
+    with pytest.raises(ValueError, match="more than one column named 0"):
+        machine.inverse_transform(pd.DataFrame(selected).rename(columns=lambda name: 0))

@@ -12,7 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fsnotes.core.moments import ClassMoments
 from fsnotes.core.promises import Planes, Solved, keep_the_worse
 from fsnotes.core.samples import FeatureScaling, Samples, feature_units, range_exponents
-from fsnotes.core.tables import ONE_CHECK, check_finite, check_table, labels_of_one_kind
+from fsnotes.core.tables import (
+    ONE_CHECK,
+    check_finite,
+    check_table,
+    check_weights,
+    labels_of_one_kind,
+)
 from fsnotes.core.validation import with_plain_numbers
 
 __all__ = ["BaseClassifier", "SparseClassifier", "check_labels", "require_numbers"]
@@ -145,6 +151,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         -------
         float
         """
+        if y is not None:  # of which scikit-learn says that it is missing
+            y = labels_of_one_kind(y)
+            if sample_weight is not None:
+                sample_weight = check_weights(sample_weight, len(y))
         with ONE_CHECK:
             return super().score(X, y, sample_weight)
 
@@ -247,6 +257,21 @@ class DenseTables:
         with ONE_CHECK, np.errstate(over="ignore", invalid="ignore"):
             check_table(X)
             return super().transform(X)
+
+    def inverse_transform(self, X):
+        """The selected columns in their places, and zeros elsewhere.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_selected)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        with ONE_CHECK:
+            check_table(X)
+            return super().inverse_transform(X)
 
 
 class SparseClassifier(DenseTables, SelectorMixin, BaseClassifier):

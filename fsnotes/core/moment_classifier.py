@@ -128,8 +128,8 @@ class MomentProblem:
         if labels:
             warn(
                 f"features {', '.join(labels)} nearly depend on each other, so that their moments "
-                "have lost digits, and bounds and objective may be wrong in the third digit: fit "
-                f"the rows, drop {labels[0]} or another one of them, or pass ridge=1e-6",
+                "have lost digits, and bounds and objective may be wrong: fit the rows, drop "
+                f"{labels[0]} or another one of them, or pass ridge=1e-6",
                 PromiseWarning,
             )
 
@@ -235,7 +235,8 @@ class MomentClassifier(SparseClassifier):
         if solved is not None and samples is not None:
             self._solved_ = Solved(problem.used, [solved] * problem.costs, np.zeros(1))
         self.objective_ = float(objective)
-        self.coef_, self.intercept_, bounds = self._planes(problem, [weights], [split])
+        planes = self._planes(problem, [weights], [split], is_of_moments=samples is None)
+        self.coef_, self.intercept_, bounds = planes
         self.worst_case_accuracy_ = bounds[0]
         if "delta_" not in vars(self):  # no bound was asked for
             self.delta_ = float(bounds[0].min())
@@ -288,11 +289,12 @@ class MomentClassifier(SparseClassifier):
         """The bounds that the weights were to keep, in the order of the classes."""
         return np.full(2, self.delta_)
 
-    def _planes(self, problem, weights, splits):
+    def _planes(self, problem, weights, splits, is_of_moments=True):
         """Coefficients in the caller's units, intercepts, and the bounds that both classes get.
 
         Class 1 gets its part, the split, of the distance of the means. The bounds are recomputed
-        from the coefficients as they are, one row each, in the order of ``classes_``.
+        from the coefficients as they are, one row each, in the order of ``classes_``. Those of
+        moments allow for the rounding of scores, as those of rows do.
         """
         moments = problem.moments
         coefs = np.zeros((len(weights), moments.n_features_in_))
@@ -305,6 +307,14 @@ class MomentClassifier(SparseClassifier):
         pairs = zip(supports, weights, strict=True)
         # class 1, the first of the pair, is the second of ``classes_``
         deviations = np.array([pair.deviations(used, row[used])[::-1] for used, row in pairs])
+        if is_of_moments:
+            spreads = np.sqrt(moments.variances())
+            sizes = abs(coefs) @ (abs(moments.means_) + spreads).T + abs(intercepts)[:, None]
+            digit = (len(problem.used) + 8) * np.finfo(float).eps
+            margins = margins - digit * sizes
+            # a covariance is known to a digit of the squares that cancel in it
+            hidden = np.sqrt(digit) * (abs(coefs) @ spreads.T)
+            deviations = np.hypot(deviations, hidden) + digit * sizes
         with np.errstate(divide="ignore", invalid="ignore"):
             bounds = delta(np.maximum(margins, 0) / deviations)
         return problem.restore(coefs), intercepts, np.where(margins > 0, bounds, 0.0)

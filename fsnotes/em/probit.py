@@ -52,7 +52,7 @@ class FeatureMethods:
     get_support = of_features(SelectorMixin.get_support)
     transform = of_features(SparseClassifier.transform)
     fit_transform = of_features(SelectorMixin.fit_transform)
-    inverse_transform = of_features(SelectorMixin.inverse_transform)
+    inverse_transform = of_features(SparseClassifier.inverse_transform)
     get_feature_names_out = of_features(SelectorMixin.get_feature_names_out)
     summary = of_features(SparseClassifier.summary)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
+from fsnotes.core.validation import shown
 from fsnotes.replication import declare
 from fsnotes.replication.declare import (
     MEASURES,
@@ -295,6 +296,8 @@ def comparison_table(
     results = Results(chapter, folder, quick)
     if methods is None:
         methods = [m for m in chapter.methods if results.has(dataset, m)]
+    elif not isinstance(methods, (list, tuple)):
+        raise ExperimentError(f"methods={shown(methods)}; pass a list of names")
     cells = {m: results.cell(dataset, m) for m in methods}
     scores = {m: cell.scores(measure) for m, cell in cells.items()}
     if not scores:

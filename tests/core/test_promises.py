@@ -152,6 +152,23 @@ def test_the_bound_is_that_of_the_rows_where_moments_have_lost_digits():
     assert machine.worst_case_accuracy_.min() < machine.delta_ - 1e-6
 
 
+@pytest.mark.filterwarnings("ignore")  # that a bound is 1, and digits are lost
+@pytest.mark.parametrize("model", [MPM(), MEMPM()])
+def test_bounds_of_moments_allow_for_what_rounding_hides(model):
+    for seed in range(1_003_000, 1_003_300):
+        rng = np.random.default_rng(seed)
+        n_rows = int(rng.integers(12, 60))
+        y = np.zeros(n_rows, dtype=int)
+        offset = float(rng.choice([0, 2000, 1e5, 1e6]))
+        y[: int(rng.choice([2, 3, n_rows // 2]))] = 1
+        X = rng.standard_normal((n_rows, 3))
+        X[:, 1] = X[:, 0] + 10 ** rng.uniform(-5, -3) * rng.standard_normal(n_rows)
+        X += offset
+        machine = clone(model).fit_moments(ClassMoments.from_data(X, y))
+        right = machine.predict(X) == y
+        assert (shares(machine, right, y, None) >= machine.worst_case_accuracy_).all(), seed
+
+
 @pytest.mark.parametrize("size", [1e-6, 1e-4, 3e-3])
 def test_what_is_not_solved_names_features_that_depend_on_each_other(size):
     rng = np.random.default_rng(0)
