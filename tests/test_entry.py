@@ -327,5 +327,6 @@ def test_score_and_inverse_transform_refuse_what_fit_does(model):
     assert machine.inverse_transform(selected).shape == X.shape
     with pytest.raises(TypeError, match="is sparse; pass X.sparse.to_dense"):
         machine.inverse_transform(pd.DataFrame(selected).astype(pd.SparseDtype(float)))
-    with pytest.raises(ValueError, match="more than one column named 0"):
-        machine.inverse_transform(pd.DataFrame(selected).rename(columns=lambda name: 0))
+    twice = pd.DataFrame(np.column_stack([selected, selected])).rename(columns=lambda name: "a")
+    with pytest.raises(ValueError, match="more than one column named 'a'"):
+        machine.inverse_transform(twice)
