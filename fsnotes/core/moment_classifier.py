@@ -38,6 +38,7 @@ MUCH = 1e-3  # of a bound; rounding may lower it by more only with a warning
 # of one; of the combination left, those count whose part is at least so much of the largest.
 DEPENDENT = 1e-2
 CONCERNED = 0.1
+FAR_APART = 1e6  # costs of weights, which are all 1 with ``scale=True``
 NAMED = 5  # such features that a message names, at most
 # Moments alone, which hold squares, have lost digits of a combination of features that varies by so
 # small a part of their variances; by a smaller one that of a sum that is exact varies, too.
@@ -108,6 +109,8 @@ class MomentProblem:
     def explain(self, error, names=None):
         """The same error with the features that nearly depend on each other, if some do."""
         said = str(error)
+        if self.costs.max() > FAR_APART * self.costs.min():
+            said += "; columns have units that are far apart: pass scale=True"
         if len(self.used) >= self.moments.counts_.sum():  # all depend on each other, then
             said += "; features are more than samples: pass a ridge, or fewer features"
             labels = self._nearest(names)

@@ -370,9 +370,14 @@ def class_digests(X, y):
     return _digest_classes(_digest_rows(X), y)
 
 
-def header_digest(line):
-    """The hexadecimal digest of the names of columns, separated by commas."""
-    return hashlib.blake2b(line.encode(), digest_size=8).hexdigest()
+def digest_of_lines(lines):
+    """The hexadecimal digest of lines of text, whatever ends them."""
+    return hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
+
+
+def digest_of_entries(registry):
+    """The hexadecimal digest of what the registry says of all data sets."""
+    return digest_of_lines([json.dumps(registry, sort_keys=True)])
 
 
 def _digest_rows(X):
@@ -412,9 +417,13 @@ def _check_name(name):
 @functools.cache
 def _registry():
     try:
-        return json.loads(_read_resource("registry.json"))
-    except json.JSONDecodeError as error:
+        found = json.loads(_read_resource("registry.json"))
+        said = found.pop("digest")
+    except (json.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
         raise damaged("fsnotes/data/registry.json", str(error), "reinstall fsnotes") from error
+    if said != digest_of_entries(found):
+        raise damaged("fsnotes/data/registry.json", "its digest is another", "reinstall fsnotes")
+    return found
 
 
 def _read_resource(filename):
@@ -462,8 +471,6 @@ def _read_packaged(name, raw):
     lines = _read_resource(filename).splitlines()
     if len(lines) < 2:
         raise damaged(where, "it has no rows", remedy)
-    if header_digest(lines[0]) != _registry()[name]["header"]:
-        raise damaged(where, "its first line does not have the registered names", remedy)
     names = np.array(lines[0].split(","))
     extra = {}
     if name == "titanic":
@@ -478,6 +485,8 @@ def _read_packaged(name, raw):
             X, y = parse_csv(lines, _shape(name))
         names = names[:-1]
     target, _ = _verify(name, X, y, where, remedy)
+    if digest_of_lines(lines) != _registry()[name]["lines"]:
+        raise damaged(where, "names of columns, or the order of rows, are others", remedy)
     if name == "wpbc" and not raw:
         complete = ~np.isnan(X).any(axis=1)
         X = X[complete, 1:]

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fsnotes.data.datasets import class_digests, header_digest
+from fsnotes.data.datasets import class_digests, digest_of_entries, digest_of_lines
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = {
@@ -185,14 +185,15 @@ def build(packages, scratch, large=None):
     registry = {name: register(*rows_to_arrays(rows)) for name, (_, rows) in tables.items()}
     registry["titanic"] = register(*expand_cells(titanic))
     for filename, content in files.items():
-        header = content.decode().partition("\n")[0]
-        registry[filename.removesuffix(".csv")]["header"] = header_digest(header)
+        lines = content.decode().splitlines()
+        registry[filename.removesuffix(".csv")]["lines"] = digest_of_lines(lines)
     registry["spambase"] = register(*spambase[:2]) | {"feature_names": spambase[2]}
     for name in LARGE:
         registry[name] = registered.get(name)
         if large is not None:
             with np.load(large / f"{name}.npz", allow_pickle=False) as arrays:
                 registry[name] = register(arrays["X"], arrays["y"])
+    registry["digest"] = digest_of_entries(registry)
     files["registry.json"] = (json.dumps(registry, indent=1) + "\n").encode()
     return files, spambase
 

@@ -199,6 +199,14 @@ def test_near_copies_are_solved_where_features_are_more_than_samples(size):
         assert (L1MPM(scale=False).path(X, y, [0.5, 0.9]).bounds > 0).all()
 
 
+def test_what_is_not_solved_in_units_far_apart_says_so():
+    X = np.random.default_rng(0).normal(size=(30, 3)) * [1, 1e-9, 1]
+    moments = ClassMoments.from_data(X, np.arange(30) % 2)
+    for scale, is_said in ((False, True), (True, False)):
+        problem = MomentProblem.from_moments(moments, ridge=0.0, scale=scale)
+        assert ("pass scale=True" in str(problem.explain("no luck"))) == is_said
+
+
 def test_what_is_not_solved_names_near_copies_where_features_are_more_than_samples():
     X = np.random.default_rng(0).normal(size=(6, 9))
     X[:, 7] = -X[:, 2] + 1e-4 * X[:, 0]

@@ -161,6 +161,12 @@ def test_unknown_names_are_refused(call):
 # corrupt files
 
 
+def swap_lines(text, first, second):
+    lines = text.split("\n")
+    lines[first], lines[second] = lines[second], lines[first]
+    return "\n".join(lines)
+
+
 def damage(monkeypatch, filename, change):
     original = datasets._read_resource
 
@@ -186,7 +192,12 @@ def damage(monkeypatch, filename, change):
         ("titanic.csv", lambda text: text.replace("118,57", "118")),
         ("titanic.csv", lambda text: "class,child,male,died,survived\n"),
         ("titanic.csv", lambda text: ""),
+        ("sonar.csv", lambda text: swap_lines(text, 1, 2)),
         ("registry.json", lambda text: text[:100]),
+        ("registry.json", lambda text: text.replace('"R"', '"S"', 1)),
+        ("registry.json", lambda text: text.replace('"lines"', '"limes"', 1)),
+        ("registry.json", lambda text: text.replace('"digest":', '"digesu":', 1)),
+        ("registry.json", lambda text: "[]"),
     ],
 )
 def test_damaged_packaged_files_are_refused(monkeypatch, file, change):
@@ -822,9 +833,7 @@ def test_rebuild_registers_what_the_registry_holds():
     lines = (DATA / "wisconsin.csv").read_text("ascii").splitlines()
     rows = rebuild.parse_rows("\n".join(lines[1:]))
     registered = dict(datasets._registry()["wisconsin"])
-    assert registered.pop("header") == datasets.header_digest(
-        ",".join([*rebuild.WISCONSIN_NAMES, "class"])
-    )
+    assert registered.pop("lines") == datasets.digest_of_lines(lines)
     assert rebuild.register(*rebuild.rows_to_arrays(rows)) == registered
     content = rebuild.write_csv(lines[0].split(","), rows)
     assert content.decode() == "\n".join([*lines, ""])
