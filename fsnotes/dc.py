@@ -368,7 +368,7 @@ class KernelMPM(KernelClassifier):
         try:
             machine = self._linear_estimator(self.ridge_)
             machine._check_parameters()
-            machine._fit_moments(columns)
+            machine._fit_moments(columns, is_verified=True)
         except SubproblemError as error:  # without its words on features, which here are points
             raise SubproblemError(f"{error.__cause__ or error}, or another gamma") from error
         except EqualMeansError:

@@ -303,8 +303,8 @@ class MEMPM(MomentClassifier):
         super()._check_parameters()
         check_real("theta", self.theta, 0, most=1)
 
-    def _fit_moments(self, moments, samples=None):
-        problem = super()._fit_moments(moments, samples)
+    def _fit_moments(self, moments, samples=None, *, is_verified=False):
+        problem = super()._fit_moments(moments, samples, is_verified=is_verified)
         gap = self._settle_objective()
         if gap > LARGEST_LOSS:
             warn(

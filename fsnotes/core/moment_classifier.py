@@ -221,10 +221,11 @@ class MomentClassifier(SparseClassifier):
         kind = "weighted training accuracy" if samples.is_weighted else "training accuracy"
         self._promised_ = f"{kind} of each class"
 
-    def _fit_moments(self, moments, samples=None):
+    def _fit_moments(self, moments, samples=None, *, is_verified=False):
         """Solve, set all fitted attributes, and return the problem.
 
-        The samples are those of the moments, if known.
+        The samples are those of the moments, if known. Without them bounds allow for rounding,
+        unless they are to be verified on rows.
         """
         problem = self._moment_problem(moments, samples)
         self.classes_ = moments.classes_
@@ -238,7 +239,8 @@ class MomentClassifier(SparseClassifier):
         if solved is not None and samples is not None:
             self._solved_ = Solved(problem.used, [solved] * problem.costs, np.zeros(1))
         self.objective_ = float(objective)
-        planes = self._planes(problem, [weights], [split], is_of_moments=samples is None)
+        is_of_moments = samples is None and not is_verified
+        planes = self._planes(problem, [weights], [split], is_of_moments=is_of_moments)
         self.coef_, self.intercept_, bounds = planes
         self.worst_case_accuracy_ = bounds[0]
         if "delta_" not in vars(self):  # no bound was asked for
