@@ -38,7 +38,7 @@ MUCH = 1e-3  # of a bound; rounding may lower it by more only with a warning
 # of one; of the combination left, those count whose part is at least so much of the largest.
 DEPENDENT = 1e-2
 CONCERNED = 0.1
-FAR_APART = 1e6  # costs of weights, which are all 1 with ``scale=True``
+FAR_APART = 1e3  # costs of weights, which are all 1 with ``scale=True``
 NAMED = 5  # such features that a message names, at most
 # Moments alone, which hold squares, have lost digits of a combination of features that varies by so
 # small a part of their variances; by a smaller one that of a sum that is exact varies, too.
