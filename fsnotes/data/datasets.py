@@ -471,6 +471,8 @@ def _read_packaged(name, raw):
     lines = _read_resource(filename).splitlines()
     if len(lines) < 2:
         raise damaged(where, "it has no rows", remedy)
+    if digest_of_lines(lines) != _registry()[name]["lines"]:
+        raise damaged(where, "its lines are not the registered ones", remedy)
     names = np.array(lines[0].split(","))
     extra = {}
     if name == "titanic":
@@ -485,8 +487,6 @@ def _read_packaged(name, raw):
             X, y = parse_csv(lines, _shape(name))
         names = names[:-1]
     target, _ = _verify(name, X, y, where, remedy)
-    if digest_of_lines(lines) != _registry()[name]["lines"]:
-        raise damaged(where, "names of columns, or the order of rows, are others", remedy)
     if name == "wpbc" and not raw:
         complete = ~np.isnan(X).any(axis=1)
         X = X[complete, 1:]
