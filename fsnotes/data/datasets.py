@@ -397,7 +397,7 @@ def _digest_classes(row_digests, y):
         label: hashlib.blake2b(
             "".join(np.sort(row_digests[places == place]).tolist()).encode(), digest_size=8
         ).hexdigest()
-        for place, label in enumerate(labels)
+        for place, label in enumerate(labels.tolist())
     }
 
 
@@ -477,7 +477,8 @@ def _read_packaged(name, raw):
     extra = {}
     if name == "titanic":
         with reading(where, ".csv", remedy):
-            counts = np.loadtxt(lines[1:], delimiter=",", dtype=np.int64, ndmin=2)
+            # in Python, since an interrupt may be lost while NumPy walks through lines
+            counts = np.array([[int(cell) for cell in line.split(",")] for line in lines[1:]])
             X = np.repeat(counts[:, :3].astype(np.float64), counts[:, 3:].sum(axis=1), axis=0)
             y = np.repeat(np.tile(names[3:], len(counts)), counts[:, 3:].ravel())
         extra["counts"] = np.rec.fromarrays(counts.T, names=names.tolist())
@@ -608,10 +609,13 @@ def _verify(name, X, y, where, remedy):
             remedy,
         )
     row_digests = _digest_rows(X)
-    digests = _digest_classes(row_digests, y)
+    # lists, since an interrupt may be lost where NumPy's own texts are compared
+    digests = list(_digest_classes(row_digests, y).values())
+    labels = labels.tolist()
     # the content of a class tells which one it is, so label names need no table
     code_of = {digest: code for code, digest in enumerate(entry["digests"])}
-    unknown = [str(label) for label in labels if digests[label] not in code_of]
+    pairs = zip(labels, digests, strict=True)
+    unknown = [str(label) for label, digest in pairs if digest not in code_of]
     if unknown:
         raise damaged(
             where,
@@ -619,7 +623,7 @@ def _verify(name, X, y, where, remedy):
             f"{_shorten(unknown)} differ from the registered ones",
             remedy,
         )
-    return np.array([code_of[digests[label]] for label in labels])[codes], row_digests
+    return np.array([code_of[digest] for digest in digests])[codes], row_digests
 
 
 def _shorten(items):
