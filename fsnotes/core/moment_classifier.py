@@ -40,6 +40,7 @@ DEPENDENT = 1e-2
 CONCERNED = 0.1
 FAR_APART = 1e3  # costs of weights, which are all 1 with ``scale=True``
 NAMED = 5  # such features that a message names, at most
+MOST_SQUARED = 2000  # features of a wide table, of which a matrix has the square
 # Moments alone, which hold squares, have lost digits of a combination of features that varies by so
 # small a part of their variances; by a smaller one that of a sum that is exact varies, too.
 LOST_SQUARES = (1e-14, 1e-10)
@@ -106,13 +107,25 @@ class MomentProblem:
         parts = [samples.centred(rows, index) for index in (1, 0)]
         return replace(self, pair=self.pair.with_factors(parts))
 
+    def may_be_in_factors(self):
+        """Whether factors may help, and take no more than matrices of moderate size.
+
+        With a ridge no feature depends on others. Without one those of a wide table take matrices
+        of features by features.
+        """
+        if self.pair.needs_factors:
+            return False
+        is_moderate = len(self.used) <= MOST_SQUARED and not self.pair.ridge.any()
+        return not self.pair.is_wide or is_moderate
+
     def explain(self, error, names=None):
         """The same error with the features that nearly depend on each other, if some do."""
         said = str(error)
         if self.costs.max() > FAR_APART * self.costs.min():
             said += "; columns have units that are far apart: pass scale=True"
         if len(self.used) >= self.moments.counts_.sum():  # all depend on each other, then
-            said += "; features are more than samples: pass a ridge, or fewer features"
+            remedy = "fewer features" if self.pair.ridge.any() else "a ridge, or fewer features"
+            said += f"; features are more than samples: pass {remedy}"
             labels = self._nearest(names)
         else:
             labels = self._dependent(-np.inf, DEPENDENT**2, names)
@@ -137,7 +150,12 @@ class MomentProblem:
             )
 
     def _nearest(self, names):
-        """Labels of the two features nearest to copies of one another; none if they are far."""
+        """Labels of the two features nearest to copies of one another; none if they are far.
+
+        All pairs are looked at, of features up to a number.
+        """
+        if len(self.used) > MOST_SQUARED:
+            return []
         rows = np.vstack(self.pair.factors(slice(None)))
         sizes = np.linalg.norm(rows, axis=0)
         rows = rows / np.where(sizes > 0, sizes, 1)
@@ -257,7 +275,7 @@ class MomentClassifier(SparseClassifier):
             return solve(problem), problem
         except SubproblemError as error:
             failure = error
-        if samples is not None and not problem.pair.needs_factors:
+        if samples is not None and problem.may_be_in_factors():
             problem = problem.in_factors(samples)
             try:
                 return solve(problem), problem

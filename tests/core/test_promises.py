@@ -207,6 +207,19 @@ def test_what_is_not_solved_in_units_far_apart_says_so():
         assert ("pass scale=True" in str(problem.explain("no luck"))) == is_said
 
 
+@pytest.mark.parametrize(
+    ("n_features", "ridge", "may"), [(40, 0.0, True), (40, 1e-3, False), (2001, 0.0, False)]
+)
+def test_no_matrix_of_very_many_features_is_formed_where_a_wide_table_is_not_solved(
+    n_features, ridge, may
+):
+    X = np.random.default_rng(0).normal(size=(8, n_features))
+    moments = ClassMoments.from_data(X, np.arange(8) % 2)
+    problem = MomentProblem.from_moments(moments, ridge=ridge, scale=True)
+    assert problem.pair.is_wide and problem.may_be_in_factors() == may
+    assert ("pass a ridge" in str(problem.explain("no luck"))) == (ridge == 0)
+
+
 def test_what_is_not_solved_names_near_copies_where_features_are_more_than_samples():
     X = np.random.default_rng(0).normal(size=(6, 9))
     X[:, 7] = -X[:, 2] + 1e-4 * X[:, 0]

@@ -356,6 +356,7 @@ def test_an_audit_marks_what_comes_out_differently(copy):
     for seed in (-1, 0.5, "a"):
         with pytest.raises(ExperimentError, match=f"seed={seed!r}; pass a whole number from 0"):
             audit(TINY, seed=seed, folder=copy)
+    STALE.clear()
 
 
 @pytest.mark.parametrize("wrong", [None, 1, ["mempm"]])
@@ -366,7 +367,6 @@ def test_what_is_no_name_or_folder_is_named(wrong):
     if wrong is not None:
         with pytest.raises(ExperimentError, match="^folder="):
             Results("mempm", folder=wrong)
-    STALE.clear()
 
 
 def test_quick_results_stand_apart(copy):
