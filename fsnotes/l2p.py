@@ -217,7 +217,8 @@ class Elimination:
         roots = np.sqrt(sizes[pivots])[:, None]
         if self.is_exact:
             targets = 1 - signs * fixed
-            found = self.programs.solve(columns * roots.T, np.zeros(len(signs)), targets)
+            hard = np.zeros(len(signs))
+            found = self.programs.solve(columns * roots.T, hard, targets, is_feasible=True)
             W[pivots] = roots * found.weights
             self.E = self.data.X @ W - signs
             return W

@@ -74,7 +74,7 @@ class SquaredHinge:
         self.counts = {"newton step": 0, "proximal step": 0}  # of all calls so far
 
     @np.errstate(under="ignore")  # weights of samples may be next to nothing beside others
-    def solve(self, Z, softness, targets=None):
+    def solve(self, Z, softness, targets=None, *, is_feasible=False):
         """Return the `Solution` of all programs for these rows.
 
         If no weights meet the hard targets of some program, `Unbounded` is raised; if an answer
@@ -87,6 +87,9 @@ class SquaredHinge:
             All zero or all above zero.
         targets : ndarray of shape (n_rows, n_programs), optional
             Ones by default.
+        is_feasible : bool, default=False
+            Whether some weights are known to meet hard targets, as where Z is invertible; a linear
+            program, which takes longer than the rest, is saved then.
         """
         targets = np.ones(self.signs.shape) if targets is None else targets
         is_few = len(Z) <= Z.shape[1]
@@ -104,10 +107,11 @@ class SquaredHinge:
                 program.approach()
             fit = program.solve((0.0,) if is_soft else (HARD, HARD), QUICK)
             if fit.violation > VERIFIED:
-                found = None if is_soft else grow_forever(signs[:, None] * Z, targets[:, k])
-                if found is not None:
-                    certificates[k] = found
-                    continue
+                if not (is_soft or is_feasible):
+                    found = grow_forever(signs[:, None] * Z, targets[:, k])
+                    if found is not None:
+                        certificates[k] = found
+                        continue
                 fit, exact[k] = program.solve_carefully(Z, is_few)
             fits.append(fit)
             self.active[:, k] = fit.multipliers > 0
