@@ -5,7 +5,7 @@ shows it beside what was printed. A chapter is a module of ``chapters``, which h
 the tables print, which methods and data they need, and each claim beside the rule that judges it.
 It says so with the names of `declare`, ``rules`` and ``estimators``. ``engine`` computes cells,
 ``store`` keeps them in ``results``, ``judge`` compares them with what is printed, ``render`` shows
-all that.
+tables, ``verdicts`` what becomes of all that the papers say.
 """
 
 from fsnotes.replication.declare import (
@@ -26,14 +26,9 @@ from fsnotes.replication.declare import (
 )
 from fsnotes.replication.engine import Audit, audit, run
 from fsnotes.replication.judge import Verdict, compare, holm, verdict
-from fsnotes.replication.render import (
-    claims,
-    comparison_table,
-    replication_table,
-    supports,
-    verdict_table,
-)
+from fsnotes.replication.render import comparison_table, replication_table, supports
 from fsnotes.replication.store import Cell, MissingResult, Results
+from fsnotes.replication.verdicts import claims, rules_audit, verdict_list, word_table
 
 __all__ = [
     "Audit",
@@ -61,8 +56,10 @@ __all__ = [
     "holm",
     "printed",
     "replication_table",
+    "rules_audit",
     "run",
     "supports",
     "verdict",
-    "verdict_table",
+    "verdict_list",
+    "word_table",
 ]

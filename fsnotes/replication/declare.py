@@ -16,6 +16,7 @@ import numpy as np
 
 from fsnotes.core.validation import shown
 
+OURS = "ours"  # the place of a table whose experiment is not the paper's
 # Each measure has a name in tables, and a number of digits there.
 MEASURES = {
     "accuracy": ("accuracy (%)", 1),
@@ -287,6 +288,8 @@ class Printed:
         As printed, since the last digit says how it was rounded.
     incomparable : str, optional
         Why no cell of ours can be compared with it.
+    infeasible : str, optional
+        Why nobody can have measured it with the settings printed.
     proof : callable, optional
         ``proof(value)`` returns why such a value is impossible, or None if it is not.
     """
@@ -296,6 +299,7 @@ class Printed:
     measure: str
     text: str
     incomparable: str | None = None
+    infeasible: str | None = None
     proof: Callable | None = None
 
     @property
@@ -347,7 +351,8 @@ def printed(block, *, incomparable=None, proofs=None):
                 if not re.fullmatch(r"-?\d+(\.\d+)?", text):
                     raise ExperimentError(f"the line of {method} {measure} has {text}, no number")
                 key = dataset, method, measure
-                found.append(Printed(*key, text, reasons.pop(key, None), proofs.pop(key, None)))
+                why = reasons.pop(key, None)
+                found.append(Printed(*key, text, why, proof=proofs.pop(key, None)))
     if reasons or proofs:
         raise ExperimentError(f"notes on {[*reasons, *proofs]}, where the block prints nothing")
     return tuple(found)
@@ -364,7 +369,7 @@ class Table:
     source : str
         Key in the bibliography.
     place : str
-        ``"Table 4"``, with the page where it is known.
+        ``"Table 4"``, with the page where it is known; `OURS` if the experiment is not the paper's.
     title : str
         What it shows, in our words.
     printed : tuple of Printed
@@ -374,8 +379,16 @@ class Table:
     beside : mapping of str to mapping, optional
         From titles of further columns to mappings from methods of the table to those whose results
         stand there.
+    readings : mapping of str to mapping, optional
+        As `beside`, for what the paper leaves open: from titles to mappings from methods of the
+        table to those that read it in another way. Printed numbers are judged by each.
     reads : tuple of (str, str), optional
         Further cells, (data set, method), for a figure.
+    repeats : int, optional
+        Of how many repeats of the protocol the printed numbers are means; by default as many as
+        ours.
+    lesson : str
+        What a reader of the paper should take from its verdicts.
     """
 
     name: str
@@ -385,32 +398,56 @@ class Table:
     printed: tuple = ()
     reduced: str | None = None
     beside: Mapping = field(default_factory=dict)
+    readings: Mapping = field(default_factory=dict)
     reads: tuple = ()
+    repeats: int | None = None
+    lesson: str = ""
 
     def cells(self):
         """Names of the cells that it reads, each once."""
         found = [(p.dataset, p.method) for p in self.printed]
-        for others in self.beside.values():
+        for others in [*self.beside.values(), *self.readings.values()]:
             found += [(p.dataset, others[p.method]) for p in self.printed if p.method in others]
         return list(dict.fromkeys([*found, *self.reads]))
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper that results of ours can refute; `Claims` declares it.
+    """A statement of a paper, in its words, that results of ours can refute; `Claims` declares it.
 
-    ``check(read)`` returns whether it holds, or None where results cannot tell; its docstring says
-    how it is judged. ``read(dataset, method)`` is a `Cell`. A check that needs no results takes no
-    notice of its argument. The topic is a name of our own for what it is about, by which a book
-    finds the passage to link to, which bears the label ``claims-chapter-topic``; without a topic
-    that is where the chapter's tables are shown, with the label ``claims-chapter``.
+    Parameters
+    ----------
+    paper : str
+        A key of the bibliography.
+    place, quote : str
+        Where the paper says it, and its words; where it says it in a formula or in a picture, ours,
+        in square brackets.
+    check : callable
+        ``check(read)`` returns whether it holds, None where results cannot tell, or a `Verdict`;
+        its docstring says how it is judged. ``read(dataset, method)`` is a `Cell`. A check that
+        needs no results takes no notice of its argument.
+    topic : str
+        A name of our own for what it is about, by which a book finds the passage to link to, which
+        bears the label ``claims-chapter-topic``; without a topic that is where the chapter's tables
+        are shown, with the label ``claims-chapter``.
+    lesson : str
+        What a reader of the paper should take from the verdict.
+    proof : bool
+        Whether the check is a proof or a counterexample: what it refutes is false, where measured
+        results only differ.
+    departures : str or None
+        Where what was measured departs from the paper; by default what is said of the tables whose
+        results are read.
     """
 
     paper: str
     place: str
-    text: str
+    quote: str
     check: Callable
     topic: str = ""
+    lesson: str = ""
+    proof: bool = False
+    departures: str | None = None
 
     @property
     def rule(self):
@@ -429,6 +466,16 @@ class Misprint:
     topic: str = ""
 
 
+@dataclass(frozen=True)
+class Covered:
+    """What of a paper needs no verdict, and where a book treats it; the topic is as in `Claim`."""
+
+    paper: str
+    place: str
+    text: str
+    topic: str = ""
+
+
 class Claims(list):
     """The claims of a paper, each declared where it is checked.
 
@@ -441,7 +488,7 @@ class Claims(list):
     --------
     >>> from fsnotes.replication.declare import Claims
     >>> claim = Claims("xu2007")
-    >>> @claim("Section 1", "It selects fewer features than the others")
+    >>> @claim("Section 1", "selects fewer features than the others")
     ... def selects_fewer(read):
     ...     '''In the mean it has fewer features.'''
     ...     return read("sonar", "it").n_selected.mean() < read("sonar", "other").n_selected.mean()
@@ -453,14 +500,31 @@ class Claims(list):
         super().__init__()
         self.paper = paper
 
-    def __call__(self, place, text, topic=""):
-        """Declare the function that follows as the check of a claim."""
+    def __call__(self, place, quote, topic="", **more):
+        """Declare the function that follows as the check of a claim; arguments as in `Claim`."""
 
         def declare(check):
-            self.append(Claim(self.paper, place, text, check, topic))
+            self.append(Claim(self.paper, place, quote, check, topic, **more))
             return check
 
         return declare
+
+
+def entries_of(block):
+    """Place, topic and text of each entry of a block of text.
+
+    An entry has a line with the place and, in brackets, the topic if it has one. Below it, further
+    to the right, stands the text.
+    """
+    entries = []
+    for line in textwrap.dedent(block).strip().splitlines():
+        if line.startswith(" "):
+            entries[-1].append(line.strip())
+        else:
+            entries.append([line])
+    for head, *lines in entries:
+        place, _, topic = head.partition(" [")
+        yield place, topic.removesuffix("]"), " ".join(lines)
 
 
 def misprints(paper, block):
@@ -471,8 +535,8 @@ def misprints(paper, block):
     paper : str
         A key of the bibliography.
     block : str
-        For each misprint a line with the place and, in brackets, the topic if it has one; below it,
-        further to the right, what the paper prints, and after an arrow what is right.
+        Entries as in `entries_of`; their text is what the paper prints, and after an arrow what is
+        right.
 
     Returns
     -------
@@ -489,18 +553,16 @@ def misprints(paper, block):
     >>> found.place, found.right, found.topic
     ('(5)', 'the length of w has to be fixed', 'bounds')
     """
-    entries = []
-    for line in textwrap.dedent(block).strip().splitlines():
-        if line.startswith(" "):
-            entries[-1].append(line.strip())
-        else:
-            entries.append([line])
     found = []
-    for head, *lines in entries:
-        place, _, topic = head.partition(" [")
-        text, _, right = " ".join(lines).partition(" -> ")
-        found.append(Misprint(paper, place, text, right, topic.removesuffix("]")))
+    for place, topic, both in entries_of(block):
+        text, _, right = both.partition(" -> ")
+        found.append(Misprint(paper, place, text, right, topic))
     return tuple(found)
+
+
+def covered(paper, block):
+    """What of a paper is covered without a verdict, from a block of text as in `entries_of`."""
+    return tuple(Covered(paper, place, text, topic) for place, topic, text in entries_of(block))
 
 
 @dataclass(frozen=True)
@@ -517,7 +579,7 @@ class Chapter:
     methods : mapping of str to Method
     protocol : Protocol
     tables : tuple of Table
-    claims : tuple of Claim or Misprint
+    claims : tuple of Claim, Misprint or Covered
     """
 
     name: str

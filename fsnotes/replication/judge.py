@@ -7,12 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fsnotes.core.validation import check_reals, shown
-from fsnotes.metrics import compare_paired
+from fsnotes.metrics import Estimate, compare_paired
 from fsnotes.replication.declare import ExperimentError
 
 WORDS = (
     "agrees",
     "differs",
+    "false",
+    "infeasible",
     "impossible",
     "misprint",
     "undecided",
@@ -22,6 +24,8 @@ WORDS = (
     "stale",
 )
 ALPHA = 0.05
+# Of a hundred numbers that a faithful replication prints, one is called different.
+LEVEL = 0.99
 
 
 class Verdict(NamedTuple):
@@ -31,20 +35,47 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
+def replication_interval(means, again):
+    """Where the mean of a replication lies: the same data and protocol, and other splits.
+
+    Repeats of a protocol differ by their splits alone. So do the means of two replications, and
+    their difference has the variance ``s^2 (1 / R + 1 / R')``, with the variance s^2 of R repeats
+    of ours and R' repeats of the other.
+
+    Parameters
+    ----------
+    means : array-like of shape (R,)
+        Of the repeats.
+    again : int
+        R', of the replication.
+
+    Returns
+    -------
+    fsnotes.metrics.Estimate
+        At 99 percent.
+    """
+    from scipy.special import stdtrit
+
+    offsets = np.asarray(means, dtype=float) - means[0]
+    value = float(means[0] + offsets.mean())
+    error = float(offsets.std(ddof=1) * np.sqrt(1 / len(offsets) + 1 / again))
+    half = float(stdtrit(len(offsets) - 1, (1 + LEVEL) / 2)) * error
+    return Estimate(value, error, value - half, value + half)
+
+
 def verdict(entry, estimate, *, state="", rivals=()):
     """Judge a printed value.
 
-    It agrees if its rounding interval meets the interval of the measured mean. That is the
-    one corrected for overlapping splits: a printed mean comes from random splits of its own, and
-    the variance (1 / J + 1 / (k - 1)) s^2, for J scores of k folds, exceeds the 2 s^2 / J that two
-    such means of independent scores would differ by, so that "differs" is never said for want of
-    the paper's seed.
+    It agrees if its rounding interval meets the interval in which a replication would lie. How far
+    a mean is from that of new data is another question, and no reason to call a number different
+    or the same.
 
     Parameters
     ----------
     entry : Printed
     estimate : fsnotes.metrics.Estimate or None
-        What we measure, in the units printed; None where there is no result.
+        What we measure, in the units printed, with its `replication_interval`; None where there is
+        no result.
     state : {"", "not run", "not available", "stale"}
         Why there is none, or why it is not to be trusted.
     rivals : sequence of (str, Printed)
@@ -53,13 +84,16 @@ def verdict(entry, estimate, *, state="", rivals=()):
     Returns
     -------
     Verdict
-        "impossible", if the entry's proof finds a reason; "not comparable", if it has a reason to
-        be; the state, if there is one; "misprint", if it contradicts a rival that agrees (if both
-        agree, each gets the word, since one of them is wrong), or if it is a percentage of one
-        digit before the point that agrees with one digit more; else "agrees" or "differs".
+        "impossible", if the entry's proof finds a reason; "infeasible" or "not comparable", if it
+        has a reason to be; the state, if there is one; "misprint", if it contradicts a rival that
+        agrees (if both agree, each gets the word, since one of them is wrong), or if it is a
+        percentage of one digit before the point that agrees with one digit more; else "agrees" or
+        "differs".
     """
     if entry.proof is not None and (reason := entry.proof(entry.value)):
         return Verdict("impossible", reason)
+    if entry.infeasible:
+        return Verdict("infeasible", entry.infeasible)
     if entry.incomparable:
         return Verdict("not comparable", entry.incomparable)
     if state or estimate is None:

@@ -6,12 +6,11 @@ from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 from fsnotes.core.validation import shown
-from fsnotes.replication import declare
 from fsnotes.replication.declare import (
     MEASURES,
-    Claim,
+    OURS,
     ExperimentError,
-    Misprint,
+    Printed,
     check_known,
     find,
 )
@@ -51,7 +50,7 @@ class Rendered:
         return "\n".join(parts)
 
     def __repr__(self):
-        return "\n\n".join([*map(_text_of, self.grids), "\n".join(self.notes)]).strip()
+        return "\n\n".join([*map(text_of, self.grids), "\n".join(self.notes)]).strip()
 
 
 def _html_of(grid):
@@ -75,7 +74,7 @@ def _html_of(grid):
     )
 
 
-def _text_of(grid):
+def text_of(grid):
     lines = [grid.header, *grid.rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     written = [
@@ -92,13 +91,18 @@ def _text_of(grid):
 class Judged(NamedTuple):
     """A printed value, what we measure, and the verdict."""
 
-    entry: declare.Printed
-    estimate: object
+    entry: Printed
+    estimate: object  # the mean, with the interval of new data
+    replicated: object  # the mean, with the interval of a replication
     verdict: object
 
 
-def judge_entries(chapter, table, results):
-    """Every printed value of a table with its estimate (None without a result) and verdict."""
+def judge_entries(chapter, table, results, reading=None):
+    """Every printed value of a table with what we measure (None without a result) and verdict.
+
+    A reading maps methods to those that read what the paper leaves open in another way, and whose
+    results are taken; what it does not name is left out.
+    """
     rivals = {}
     for other in chapter.tables.values():
         for entry in other.printed:
@@ -106,9 +110,19 @@ def judge_entries(chapter, table, results):
                 rivals.setdefault(entry.quantity, []).append((other.place, entry))
     found = []
     for entry in table.printed:
-        estimate, state = _estimate(results, *entry.quantity)
+        if reading is not None and entry.method not in reading:
+            continue
+        method = entry.method if reading is None else reading[entry.method]
+        quantity = entry.dataset, method, entry.measure
+        estimate, state = _estimate(results, *quantity)
+        replicated = None
+        if entry.measure == "stability":  # a number that all folds have together, and no repeat
+            state = state or "not comparable"
+        elif estimate is not None:
+            replicated = results.cell(*quantity[:2]).replicated(entry.measure, table.repeats)
         against = [(place, e) for place, e in rivals[entry.quantity] if e is not entry]
-        found.append(Judged(entry, estimate, verdict(entry, estimate, state=state, rivals=against)))
+        judgement = verdict(entry, replicated, state=state, rivals=against)
+        found.append(Judged(entry, estimate, replicated, judgement))
     return found
 
 
@@ -129,22 +143,34 @@ def _format_estimate(estimate, measure):
     if estimate is None:
         return MISSING
     digits = MEASURES[measure][1]
-    return (
-        f"{estimate.value:.{digits}f}".replace("-", "\u2212")
-        + f" \u00b1 {estimate.high - estimate.value:.{digits}f}"
-    )
+    value = f"{estimate.value:.{digits}f}".replace("-", "\u2212")
+    return f"{value} {_half(estimate, measure)}"
+
+
+def _half(estimate, measure):
+    """Half of an interval, with its sign."""
+    if estimate is None:
+        return MISSING
+    return f"\u00b1 {estimate.high - estimate.value:.{MEASURES[measure][1]}f}"
 
 
 def _format_p_value(p_value):
     return f"{p_value:.3f}" if p_value >= 0.0005 else "< 0.001"
 
 
-def _paper_name(chapter, method):
+def source_of(chapter, table):
+    """Whose experiment a table is, and where it stands."""
+    if table.place == OURS:
+        return "Ours"
+    return f"{chapter.papers[table.source]}, {table.place}"
+
+
+def paper_name(chapter, method):
     """What the paper calls a method."""
     return chapter.methods[method].paper or method
 
 
-def replication_table(name, *, dataset=None, measure=None, folder=None, quick=False):
+def replication_table(name, *, dataset=None, measure=None, reading=None, folder=None, quick=False):
     """Printed values of a table beside ours, one table for each data set.
 
     Of a figure without printed values, ours alone.
@@ -155,6 +181,9 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
         ``"chapter/table"``.
     dataset, measure : str, optional
         Only these.
+    reading : str, optional
+        What the paper leaves open, read in this of the ways that the table names; only the numbers
+        that depend on it.
     folder, quick
         As in `Results`.
 
@@ -174,14 +203,17 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
         check_known("data set", dataset, {p.dataset: None for p in table.printed})
     if measure is not None:
         check_known("measure", measure, {p.measure: None for p in table.printed})
+    if reading is not None:
+        check_known("reading", reading, table.readings)
     results = Results(chapter, folder, quick)
     chosen = [
         found
-        for found in judge_entries(chapter, table, results)
+        for found in judge_entries(chapter, table, results, table.readings.get(reading))
         if dataset in (None, found.entry.dataset) and measure in (None, found.entry.measure)
     ]
     in_order = sorted(chosen, key=lambda found: list(chapter.datasets).index(found.entry.dataset))
-    paper = f"{chapter.papers[table.source]}, {table.place}"
+    source = source_of(chapter, table)
+    source += f", {reading}" if reading else ""
     grids = []
     for key, part in groupby(in_order, key=lambda found: found.entry.dataset):
         part = list(part)
@@ -190,11 +222,12 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
             for title, others in table.beside.items()
             if any(found.entry.method in others for found in part)
         }
-        header = ("", "printed", "measured", "verdict", *beside)
+        header = ("", "printed", "replicated", "verdict", "new data", *beside)
         rows = []
-        for entry, estimate, judgement in part:
-            row = [f"{_paper_name(chapter, entry.method)}: {label_of(entry.measure)}", entry.text]
-            row += [_format_estimate(estimate, entry.measure), judgement.word]
+        for entry, estimate, replicated, judgement in part:
+            row = [f"{paper_name(chapter, entry.method)}: {label_of(entry.measure)}", entry.text]
+            row += [_format_estimate(replicated, entry.measure), judgement.word]
+            row.append(_half(estimate, entry.measure))
             for others in beside.values():
                 found, state = None, ""
                 if entry.method in others:
@@ -204,7 +237,7 @@ def replication_table(name, *, dataset=None, measure=None, folder=None, quick=Fa
                 row.append(f"{shown} {state}".rstrip() if found else shown)
             rows.append(tuple(row))
         label = chapter.datasets[key].label or key
-        grids.append(Grid(f"{paper}: {label}", header, tuple(rows)))
+        grids.append(Grid(f"{source}: {label}", header, tuple(rows)))
     return Rendered(tuple(grids), tuple(_notes(table, results, chosen)))
 
 
@@ -223,16 +256,14 @@ def _measured_table(chapter, table, results, dataset, measure):
         measures = [measure] if measure else _measures_of(results, name, methods)
         rows = [
             (
-                _paper_name(chapter, m),
+                paper_name(chapter, m),
                 *(_format_estimate(_estimate(results, name, m, k)[0], k) for k in measures),
             )
             for m in methods
         ]
         label = chapter.datasets[name].label or name
         header = ("", *(label_of(k) for k in measures))
-        grids.append(
-            Grid(f"{chapter.papers[table.source]}, {table.place}: {label}", header, tuple(rows))
-        )
+        grids.append(Grid(f"{source_of(chapter, table)}: {label}", header, tuple(rows)))
     notes = list(_notes(table, results, ()))
     for name in dict.fromkeys(name for name, _ in table.reads):
         if dataset in (None, name) and not chapter.datasets[name].is_present:
@@ -249,15 +280,17 @@ def _measures_of(results, dataset, methods):
     return ["accuracy", *shared]
 
 
-def _how(results):
-    return (
-        f"Measured: mean of {results.protocol}, \u00b1 half its 95 percent interval, corrected for "
-        "overlapping splits."
-    )
-
-
 def _notes(table, results, chosen):
-    yield f"{table.title}. {_how(results)}"
+    how = f"Measured: mean of {results.protocol}"
+    if chosen:
+        how += (
+            ". Replicated: with the interval in which 99 of 100 replications lie, of these data "
+            "and other splits, by which the verdict goes. New data: half the 95 percent interval "
+            "of a mean over other data, corrected for overlapping splits"
+        )
+    else:
+        how += ", \u00b1 half its 95 percent interval, corrected for overlapping splits"
+    yield f"{table.title}. {how}."
     if table.reduced:
         yield f"Against the paper: {table.reduced}."
     reasons = {}
@@ -266,7 +299,7 @@ def _notes(table, results, chosen):
             reasons.setdefault(found.verdict, []).append(found.entry)
     for judgement, entries in reasons.items():
         first = entries[0]
-        which = f"{first.dataset}, {_paper_name(results.chapter, first.method)}, {first.text}"
+        which = f"{first.dataset}, {paper_name(results.chapter, first.method)}, {first.text}"
         if len(entries) > 1:
             which = f"{len(entries)} numbers"
         yield f"{which}: {judgement.word}; {judgement.reason}."
@@ -305,9 +338,9 @@ def comparison_table(
     found = compare(scores, test_fraction=results.protocol.test_fraction, against=against)
     rows = tuple(
         (
-            _paper_name(chapter, pair.second)
+            paper_name(chapter, pair.second)
             if against
-            else f"{_paper_name(chapter, pair.first)} less {_paper_name(chapter, pair.second)}",
+            else f"{paper_name(chapter, pair.first)} less {paper_name(chapter, pair.second)}",
             _format_estimate(pair.comparison, measure),
             _format_p_value(pair.comparison.p_value),
             _format_p_value(pair.p_adjusted),
@@ -320,7 +353,7 @@ def comparison_table(
         for pair in found
     )
     label = chapter.datasets[dataset].label or dataset
-    what = f"{_paper_name(chapter, against)}, less another method" if against else "Differences"
+    what = f"{paper_name(chapter, against)}, less another method" if against else "Differences"
     caption = f"{what}, on {label}: {label_of(measure)}"
     header = ("", "difference", "p", "p (Holm)", "at 5 percent")
     note = f"Paired over the folds of {results.protocol}, corrected for overlapping splits."
@@ -337,120 +370,6 @@ def supports(chapter, dataset, method, *, folder=None, quick=False):
     """
     chapter, _ = find(chapter)
     return Results(chapter, folder, quick).cell(dataset, method).supports.mean(axis=0)
-
-
-# ---------------------------------------------------------------- claims
-
-
-class Judgement(NamedTuple):
-    """A claim, a misprint or a whole table of a paper, with its verdict."""
-
-    paper: str
-    place: str
-    text: str
-    verdict: str
-    topic: str
-    rule: str = ""
-
-
-def claims(chapter=None, *, folder=None, quick=False):
-    """Claims, misprints and tables, with verdicts by rule.
-
-    Parameters
-    ----------
-    chapter : str or Chapter, optional
-        By default all chapters.
-    folder, quick
-        As in `Results`.
-
-    Returns
-    -------
-    list of Judgement
-        A table "agrees" if none of its numbers differs or is impossible; the counts stand in its
-        text, and misprints and impossible values follow on lines of their own. A claim's rule says
-        how it is judged, and its topic, ``"chapter"`` or ``"chapter-topic"``, what it is about.
-    """
-    chapters = declare.all_chapters().values() if chapter is None else [find(chapter)[0]]
-    found = []
-    for chapter in chapters:
-        results = Results(chapter, folder, quick)
-        for table in chapter.tables.values():
-            if table.printed:
-                found += _of_table(chapter, table, results)
-        found += [_of_claim(chapter, claim, results) for claim in chapter.claims]
-    return found
-
-
-def _of_table(chapter, table, results):
-    everything = judge_entries(chapter, table, results)
-    words = [found.verdict.word for found in everything]
-    counts = {word: words.count(word) for word in dict.fromkeys(words)}
-    shown = ", ".join(f"{word} {count}" for word, count in counts.items())
-    paper = chapter.papers[table.source]
-    topic = topic_of(chapter)
-    graver = ("not run", "stale", "differs", "impossible", "agrees", *counts)
-    word = next(word for word in graver if word in counts)
-    yield Judgement(paper, table.place, f"{table.title}: {shown}", word, topic)
-    for entry, _, judgement in everything:
-        if judgement.word in ("misprint", "impossible"):
-            name = _paper_name(chapter, entry.method)
-            text = f"{entry.dataset}, {name}, {label_of(entry.measure)}: {entry.text} is printed; "
-            yield Judgement(paper, table.place, text + judgement.reason, judgement.word, topic)
-
-
-def topic_of(chapter, topic=""):
-    """The name by which a book finds the passage on a topic of a chapter, or on its tables."""
-    return "-".join([chapter.name.replace("_", "-"), *([topic] if topic else [])])
-
-
-def _of_claim(chapter, claim, results):
-    paper = chapter.papers[claim.paper]
-    topic = topic_of(chapter, claim.topic)
-    if isinstance(claim, Misprint):
-        text = f"{claim.text}; right: {claim.right}"
-        return Judgement(paper, claim.place, text, "misprint", topic)
-    assert isinstance(claim, Claim)
-    stale = []
-
-    def read(dataset, method):
-        cell = results.cell(dataset, method)
-        stale.append(cell.is_stale)
-        return cell
-
-    try:
-        word = {True: "agrees", False: "differs", None: "undecided"}[claim.check(read)]
-    except MissingResult as error:
-        word = error.state
-    word = "stale" if any(stale) else word
-    return Judgement(paper, claim.place, claim.text, word, topic, claim.rule)
-
-
-def verdict_table(*, paper=None, folder=None, quick=False):
-    """The claims of all chapters as tables, one for each paper.
-
-    In HTML the place of each bears the topic, which a book turns into a link.
-
-    Parameters
-    ----------
-    paper : str, optional
-        A key of the bibliography; only what this paper says.
-
-    Returns
-    -------
-    Rendered
-    """
-    names = {k: name for c in declare.all_chapters().values() for k, name in c.papers.items()}
-    if paper is not None:
-        check_known("paper", paper, names)
-    grids = []
-    everything = claims(folder=folder, quick=quick)
-    for name in dict.fromkeys(found.paper for found in everything):
-        mine = [found for found in everything if found.paper == name]
-        if paper is None or names[paper] == name:
-            rows = tuple((found.place, found.text, found.verdict) for found in mine)
-            topics = tuple(found.topic for found in mine)
-            grids.append(Grid(name, ("place", "what it says", "verdict"), rows, topics))
-    return Rendered(tuple(grids))
 
 
 def summary(chapter, table, results):

@@ -17,6 +17,22 @@ def together(answers):
     return False if False in answers else None if None in answers else True
 
 
+def word_of(answer):
+    """What a yes, a no, and neither are called."""
+    return {True: "agrees", False: "differs", None: "undecided"}[answer]
+
+
+def signed(value):
+    """A difference in points, as readers see it."""
+    return f"{value:+.1f}".replace("-", "\u2212")
+
+
+def effect(comparison):
+    """A difference in points, with its interval."""
+    low, high = signed(comparison.low), signed(comparison.high)
+    return f"{signed(comparison.value)} ({low} to {high})"
+
+
 def mean(read, measure, dataset, method):
     """What the measured column of a table shows."""
     return read(dataset, method).estimate(measure).value

@@ -15,9 +15,11 @@ from fsnotes.core.validation import shown
 from fsnotes.errors import warn
 from fsnotes.metrics import Estimate, score_interval, stability
 from fsnotes.replication.declare import MEASURES, ExperimentError, check_known, find, fingerprint
+from fsnotes.replication.judge import replication_interval
 
 PACKAGED_RESULTS = Path(__file__).parent / "results"
 QUICK_REPEATS = 1
+QUICK_SPLITS = 2  # where a repeat is one split: of a single number nothing can be said
 # the fields of a line, and those that may differ from run to run although the result is the same
 FIELDS = set(
     "dataset method key protocol versions classes errors n_features supports settings facts "
@@ -172,6 +174,25 @@ class Cell:
                 return Estimate(1.0, 0.0, 1.0, 1.0)
             return stability(supports)
         return score_interval(self.scores(measure), test_fraction=self.test_fraction)
+
+    def replicated(self, measure, again=None):
+        """Where the mean of so many repeats of the protocol would lie, with other splits.
+
+        By default as many as here. Of a single repeat each fold counts as a repeat: folds of one
+        repeat vary more than repeats do, so that the interval is rather too wide. Settings that
+        were chosen once, for all splits, count as given.
+
+        Returns
+        -------
+        fsnotes.metrics.Estimate
+        """
+        repeats = self.protocol["repeats"]
+        means = self.scores(measure).reshape(repeats, -1).mean(axis=1)
+        again = repeats if again is None else again
+        if repeats == 1:
+            means = self.scores(measure)
+            again *= len(means)
+        return replication_interval(means, again)
 
 
 def first_fold(table, mask):
@@ -642,7 +663,9 @@ class Results:
             raise ExperimentError(f"folder={shown(folder)}; pass a path, or None")
         self.protocol = self.chapter.protocol
         if quick:
-            self.protocol = replace(self.protocol, repeats=QUICK_REPEATS)
+            is_single = self.protocol.n_splits == self.protocol.repeats
+            repeats = QUICK_SPLITS if is_single else QUICK_REPEATS
+            self.protocol = replace(self.protocol, repeats=repeats)
         name = f"{self.chapter.name}.quick.jsonl" if quick else f"{self.chapter.name}.jsonl"
         self.file = File((Path(folder) if folder is not None else default_folder(quick)) / name)
         sources = [self.file]

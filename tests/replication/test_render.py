@@ -12,8 +12,9 @@ from tiny import MPM, TINY, copy_fixture, declared, done_fixture, named_fixture,
 from fsnotes.replication import Claim, Method, Table, claims, compare, engine, printed
 from fsnotes.replication.__main__ import main
 from fsnotes.replication.declare import ExperimentError, digest_of
-from fsnotes.replication.render import comparison_table, replication_table, verdict_table
+from fsnotes.replication.render import comparison_table, replication_table
 from fsnotes.replication.store import MissingResult, Results
+from fsnotes.replication.verdicts import verdict_list, word_table
 
 
 def columns(html):
@@ -24,13 +25,15 @@ def test_a_replication_table_has_all_that_a_reader_needs(named, done, tmp_path):
     shown = replication_table("tiny/one", folder=done)
     html = shown._repr_html_()
     assert html.count("<table>") == html.count("</table>") == 2
-    assert set(columns(html)) == {5}
+    assert set(columns(html)) == {6}
     assert "<caption>Xu, King and Lyu (2007), Table 1: pima</caption>" in html
     assert '<th scope="row">MPM &lt;all&gt;: accuracy (%)</th>' in html and "<all>" not in html
     assert "less of everything" in html and "2 times 4-fold" in html
-    estimate = Results(TINY, done).cell("pima", "mpm").estimate("accuracy")
-    half = estimate.high - estimate.value
-    line = rf"MPM <all>: accuracy \(%\) +75\.0 +{estimate.value:.1f} ± {half:.1f} +agrees +–"
+    cell = Results(TINY, done).cell("pima", "mpm")
+    replicated = cell.replicated("accuracy")
+    near = f"{replicated.value:.1f} ± {replicated.high - replicated.value:.1f}"
+    new = cell.estimate("accuracy")
+    line = rf"accuracy \(%\) +75\.0 +{near} +agrees +± {new.high - new.value:.1f} +–"
     assert re.search(line, repr(shown))
     assert re.search(r"L1: accuracy \(%\) +10\.5 .*differs", repr(shown))
     beside = Results(TINY, done).cell("pima", "l1-raw").estimate("accuracy")
@@ -40,7 +43,7 @@ def test_a_replication_table_has_all_that_a_reader_needs(named, done, tmp_path):
     # the reasons are those of what is shown
     assert "misprint" not in repr(only)
     contradicted = repr(replication_table("tiny/two", folder=done))
-    assert re.search(r"57\.0 .*misprint", contradicted) and "Table 1 prints 75.0" in contradicted
+    assert re.search(r"17\.0 .*misprint", contradicted) and "Table 1 prints 75.0" in contradicted
     assert "refitted" not in contradicted
     empty = repr(replication_table("tiny/one", folder=tmp_path))
     assert empty.count("not run") == 5 and "agrees" not in empty
@@ -77,9 +80,9 @@ def test_tables_say_what_is_left_out_and_what_stands_beside(done):
     assert shown.notes[0].startswith("A figure. Measured") and len(shown.notes) == 2
     assert shown.notes[1] == "Against the paper: fewer of them."
     [grid] = several.grids
-    assert grid.header == ("", "printed", "measured", "verdict", "refitted", "tuned")
+    assert grid.header == ("", "printed", "replicated", "verdict", "new data", "refitted", "tuned")
     tuned = f"{Results(TINY, done).cell('pima', 'tuned').estimate('accuracy').value:.1f} ±"
-    assert grid.rows[0][4] == "–" and all(row[5].startswith(tuned) for row in grid.rows)
+    assert grid.rows[0][5] == "–" and all(row[6].startswith(tuned) for row in grid.rows)
 
 
 def test_a_comparison_table_shows_corrected_p_values(done):
@@ -99,30 +102,77 @@ def test_a_comparison_table_shows_corrected_p_values(done):
     assert counts.grids[0].rows[0][4] == "different"
 
 
+def test_readings_are_judged_beside_the_table(done):
+    """Printed numbers are judged by each reading of what the paper leaves open."""
+    read_as = {"raw columns": {"l1": "l1-raw"}}
+    one = replace(TINY.tables["one"], readings=read_as)
+    with declared(replace(TINY, tables=(one,), claims=())):
+        shown = replication_table("tiny/one", reading="raw columns", folder=done)
+        [line, *_] = claims(folder=done)
+        with pytest.raises(ExperimentError, match="reading"):
+            replication_table("tiny/one", reading="raw", folder=done)
+    cell = Results(TINY, done).cell("pima", "l1-raw")
+    near = f"{cell.replicated('accuracy').value:.1f} ± "
+    assert all(row[0].startswith("L1: ") for grid in shown.grids for row in grid.rows)
+    assert "raw columns" in shown.grids[0].caption and near in repr(shown)
+    assert re.search(r"With raw columns, \d of \d agree, instead of \d", line.rule)
+
+
 def test_claims_get_verdicts_by_rule(named, done, tmp_path):
-    words = {claim.text: claim.verdict for claim in claims(folder=done)}
-    assert words["L1 selects fewer"] == "agrees" and words["L1 selects them all"] == "differs"
-    assert words["less is printed; right: more"] == "misprint"
-    assert words["A title: agrees 3, differs 2"] == "differs"
-    assert words["Another: misprint 1"] == "misprint"
-    [found] = [claim for claim in claims(folder=done) if "57.0 is printed" in claim.text]
-    assert found.verdict == "misprint" and "Table 1 prints 75.0" in found.text
-    assert claims("tiny", folder=done) == claims(folder=done)
-    words = {claim.text: claim.verdict for claim in claims(folder=tmp_path)}
-    assert words["L1 selects fewer"] == "not run" and words["two is two"] == "agrees"
+    found = claims(folder=done)
+    lines = {line.text: line for line in found}
+    assert lines["\u201cL1 selects fewer\u201d"].verdict == "agrees"
+    assert lines["\u201cL1 selects them all\u201d"].verdict == "differs"
+    assert lines["\u201cit is so\u201d"].verdict == "false"
+    assert lines["[it cannot be]"].verdict == "infeasible"
+    assert lines["[it cannot be]"].evidence == "nobody has it"
+    assert lines["less is printed; right: more"].verdict == "misprint"
+    assert lines["what is told"].verdict == "covered"
+    table = lines["A title"]
+    assert table.verdict == "3 of 5 agree" and table.words.count("differs") == 2
+    assert "agrees 3, differs 2" in table.rule and "less of everything" in table.departures
+    assert lines["Another"].verdict == "misprint" and lines["Another"].kind == "table"
+    fewer = lines["\u201cL1 selects fewer\u201d"]
+    assert "pima" in fewer.evidence and "4-fold" in fewer.evidence and fewer.lesson == "few"
+    assert fewer.departures == "less of everything" and fewer.rule == "Agrees if in the mean."
+    [misprint] = [line for line in found if line.text.endswith("17.0")]
+    assert misprint.verdict == "misprint" and "Table 1 prints 75.0" in misprint.rule
+    assert claims("tiny", folder=done) == found
+    words = {line.text: line.verdict for line in claims(folder=tmp_path)}
+    assert words["\u201cL1 selects fewer\u201d"] == "not run"
+    assert words["\u201ctwo is two\u201d"] == "agrees" and words["A title"] == "not run"
 
 
-def test_the_table_of_verdicts_names_the_topic_of_each(named, done):
-    shown = verdict_table(folder=done)
+def test_the_list_of_verdicts_can_be_filtered_and_says_why(named, done):
+    shown = verdict_list(folder=done)
     html = shown._repr_html_()
     # the book says where these lead
     assert '<th scope="row"><a data-topic="tiny-size">Section 1</a></th>' in html
     assert '<a data-topic="tiny">Section 2</a>' in html and "href" not in html
     assert set(columns(html)) == {3} and "<caption>Xu, King and Lyu (2007)</caption>" in html
-    assert len(shown.grids) == 1 and len(shown.grids[0].rows) == len(claims(folder=done))
-    assert verdict_table(paper="xu2007", folder=done) == shown
+    assert len(shown.found) == len(claims(folder=done))
+    ids = re.findall(r'id="([^"]+)"', html)
+    assert len(ids) == len(set(ids)) and "fsn-word-agrees" in ids
+    assert "fsn-paper-all" not in ids  # there is but one paper
+    # each choice but all has a rule that hides the other lines
+    hidden = html[html.index("<style>") : html.index("</style>")]
+    assert all(f"#{name}:checked" in hidden for name in ids if not name.endswith("-all"))
+    table = re.search(r'<tr data-words="([^"]+)"><th scope="row"><a[^>]*>Table 1</a>', html)
+    assert set(table[1].split()) == {"agrees", "differs"}
+    assert "<dt>To take away</dt><dd>few</dd>" in html and html.count("<details>") >= 3
+    assert verdict_list(paper="xu2007", folder=done) == shown
+    assert "3 of 5 agree" in repr(shown) and "<" not in repr(shown).replace("<all>", "")
     with pytest.raises(ExperimentError, match="paper"):
-        verdict_table(paper="xu2008", folder=done)
+        verdict_list(paper="xu2008", folder=done)
+
+
+def test_the_table_of_words_counts_statements_and_numbers(named, done):
+    [grid] = word_table(folder=done).grids
+    counts = {word: count for word, count in grid.rows}
+    assert counts["agrees"] == "2 + 3" and counts["differs"] == "1 + 2"
+    assert counts["false"] == "1 + 0" and counts["infeasible"] == "1 + 0"
+    # one slip; and a number of a table, which has a line of its own and counts once
+    assert counts["misprint"] == "1 + 1"
 
 
 # ---------------------------------------------------------------- commands

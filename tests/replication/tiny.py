@@ -14,12 +14,18 @@ import pytest
 from fsnotes import load
 from fsnotes.metrics import Estimate
 from fsnotes.replication import Chapter, Claim, Method, Misprint, declare, printed, run
-from fsnotes.replication.declare import Printed, Protocol, Table
+from fsnotes.replication.declare import Covered, Printed, Protocol, Table
+from fsnotes.replication.judge import Verdict
 from fsnotes.replication.store import File, encode
 
 
 def l1_mean(read):
     return read("pima", "l1").n_selected.mean()
+
+
+def selects_fewer(read):
+    """In the mean."""
+    return l1_mean(read) < 8
 
 
 MPM = "fsnotes.MPM"
@@ -49,14 +55,22 @@ TINY = Chapter(
             reduced="less of everything",
             beside={"refitted": {"l1": "l1-raw"}},
         ),
-        Table("two", "xu2007", "Table 2", "Another", printed("pima\n mpm accuracy 57.0")),
+        Table("two", "xu2007", "Table 2", "Another", printed("pima\n mpm accuracy 17.0")),
         Table("three", "xu2007", "Figure 1", "A figure", reads=(("pima", "l1"),)),
     ),
     claims=(
-        Claim("xu2007", "Section 1", "L1 selects fewer", lambda read: l1_mean(read) < 8, "size"),
+        Claim("xu2007", "Section 1", "L1 selects fewer", selects_fewer, "size", lesson="few"),
         Claim("xu2007", "Section 2", "L1 selects them all", lambda read: l1_mean(read) == 8),
         Claim("xu2007", "Section 3", "two is two", lambda read: 2 == 2),
+        Claim("xu2007", "Section 4", "it is so", lambda read: False, proof=True),
+        Claim(
+            "xu2007",
+            "Section 5",
+            "[it cannot be]",
+            lambda read: Verdict("infeasible", "nobody has it"),
+        ),
         Misprint("xu2007", "(3)", "less is printed", "more", "bounds"),
+        Covered("xu2007", "(4)", "what is told"),
     ),
 )
 # enough work to be killed in the middle

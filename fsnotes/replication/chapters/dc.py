@@ -1,15 +1,18 @@
 """The tables of Yang and Ju (2014), a DC program for the zero-norm minimax probability machine."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from scipy.stats import chi2
 
 from fsnotes.core.surrogates import L1
-from fsnotes.data.generators import make_moments
+from fsnotes.data.generators import make_instance, make_moments
+from fsnotes.errors import collecting
 from fsnotes.metrics import mcc_ceiling
 from fsnotes.replication.declare import (
+    OURS,
     Chapter,
     Claims,
     Dataset,
@@ -17,10 +20,19 @@ from fsnotes.replication.declare import (
     Printed,
     Protocol,
     Table,
+    covered,
     misprints,
     printed,
 )
-from fsnotes.replication.rules import difference, is_above, mcc_spread, signs_of, together
+from fsnotes.replication.judge import Verdict
+from fsnotes.replication.rules import (
+    difference,
+    effect,
+    is_above,
+    mcc_spread,
+    together,
+    word_of,
+)
 from fsnotes.replication.rules import mean as mean_of
 
 PAPER = "yang2014"
@@ -45,12 +57,17 @@ SYNTHETIC = ("moments-printed", "moments-meant")
 BEYOND = tuple(name for name in REAL if name != "madelon")
 ASKED = 0.9
 BEYOND_REACH = (
-    "the bound 0.9 of the paper exceeds the largest that any fold admits; measured at 0.9 of that"
+    "the bound 0.9 exceeds the largest that any fold of our rows admits; measured at 0.9 of that"
+)
+SINGULAR = (
+    "of 180 rows in 500 columns both covariance matrices are singular, in directions in which the "
+    "means differ: every bound is feasible, and the MPM is one of many machines"
 )
 NOT_PRINTED = "neither the program of S-MPM nor the price of its norm is printed"
 ALPHAS = ("50", "10", "5", "1", "0.5", "0.1")
 DELTAS = ("0.9", "0.7", "0.5", "0.3", "0.1")
-AMONG_FOLDS = {"0.9": "every fold", "0.7": "some folds"}  # of spambase, that do not admit a bound
+# which folds of spambase do not admit a bound, and what that makes of numbers printed with it
+AMONG_FOLDS = {"0.9": ("infeasible", "every fold"), "0.7": ("incomparable", "some folds")}
 PUBLISHED = {"prune": False, "refit": False}  # the machine of the problem itself
 FEW = 5  # features, where machines are compared at an equal number
 
@@ -118,7 +135,7 @@ METHODS = {
     ),
     **{
         f"spam-{alpha}-{delta}": published(
-            f"alpha {alpha}, bound {delta}",
+            f"alpha {alpha}, bound {delta}{' of the largest' * (delta in AMONG_FOLDS)}",
             "fsnotes.L0MPM",
             ("spambase",),
             alpha=float(alpha),
@@ -153,20 +170,17 @@ def soft(dataset, method):
 
 def entries(block):
     """Printed values, each of the method with which it was made, and whether it can be judged."""
-    return tuple(
-        Printed(
-            p.dataset,
-            soft(p.dataset, p.method),
-            p.measure,
-            p.text,
-            NOT_PRINTED
-            if p.method == "smpm"
-            else BEYOND_REACH
-            if p.method != "mpm" and p.dataset in BEYOND
-            else None,
-        )
-        for p in printed(block)
-    )
+    found = []
+    for p in printed(block):
+        reasons = {}
+        if p.method == "smpm":
+            reasons["incomparable"] = NOT_PRINTED
+        elif p.dataset not in BEYOND:
+            reasons["incomparable"] = SINGULAR
+        elif p.method != "mpm":
+            reasons["infeasible"] = BEYOND_REACH
+        found.append(Printed(p.dataset, soft(p.dataset, p.method), p.measure, p.text, **reasons))
+    return tuple(found)
 
 
 def impossible(correlation, accuracy, rows):
@@ -182,9 +196,11 @@ def impossible(correlation, accuracy, rows):
     if needed <= seldom:
         return None
     return (
-        f"the accuracy {accuracy:.2f} allows at most {100 * mcc_ceiling(part):.1f} over all folds "
-        f"pooled; as a mean over folds it takes accuracies with a standard deviation of "
-        f"{needed:.0f} points or more; chance exceeds {seldom:.0f} once in a thousand times"
+        f"over all folds pooled, the accuracy {accuracy:.2f} allows at most "
+        f"{100 * mcc_ceiling(part):.1f}; as a mean over ten folds, {correlation:.2f} needs fold "
+        f"accuracies whose standard deviation is {needed:.0f} points or more; if rows are dealt to "
+        f"folds at random and no fold is left out, it exceeds {seldom:.0f} points once in a "
+        "thousand times"
     )
 
 
@@ -205,11 +221,9 @@ def with_proofs(found):
     """The values, each correlation with the proof that its accuracy may give."""
     accuracy = {(p.dataset, p.method): p.value for p in found if p.measure == "accuracy"}
     return tuple(
-        Printed(
-            *p.quantity,
-            p.text,
-            p.incomparable,
-            partial(impossible, accuracy=accuracy[p.dataset, p.method], rows=ROWS[p.dataset]),
+        replace(
+            p,
+            proof=partial(impossible, accuracy=accuracy[p.dataset, p.method], rows=ROWS[p.dataset]),
         )
         if p.measure == "mcc_percent"
         else p
@@ -223,6 +237,13 @@ BESIDE = {
     for title, key in [("at half the bound", "half"), ("pruned, refitted", "pruned")]
 }
 SETTING = "alpha refers to standardised columns, since the units of the paper are not said"
+PARTS = (
+    f"{SETTING}; where a bound of 0.9 cannot be had, 0.9 of the largest is asked for; the start, "
+    "the tolerance, and from what size on a weight counts are not printed, and here each that is "
+    "not 0 counts; ten repeats, and the paper has one; Wisconsin has 683 rows here, WPBC 194, Pima "
+    "768; which 200 rows of spam and madelon the paper has is not known, and each repeat draws its "
+    "own"
+)
 TABLE_2 = Table(
     "table2",
     source=PAPER,
@@ -234,10 +255,14 @@ TABLE_2 = Table(
             f"spam-{alpha}-{delta}",
             "n_selected",
             text,
-            f"the bound {delta} exceeds the largest of {AMONG_FOLDS[delta]}; measured at {delta} "
-            "of the largest"
-            if delta in AMONG_FOLDS
-            else None,
+            **(
+                {
+                    AMONG_FOLDS[delta][0]: f"the bound {delta} exceeds the largest of "
+                    f"{AMONG_FOLDS[delta][1]}; measured at {delta} of the largest"
+                }
+                if delta in AMONG_FOLDS
+                else {}
+            ),
         )
         for alpha, line in zip(
             ALPHAS,
@@ -253,7 +278,8 @@ TABLE_2 = Table(
         )
         for delta, text in zip(DELTAS, line.split(), strict=True)
     ),
-    reduced=SETTING,
+    reduced=PARTS,
+    repeats=1,
 )
 TABLE_3 = Table(
     "table3",
@@ -271,8 +297,12 @@ TABLE_3 = Table(
         l0mpm mcc_percent  70.89  44.91  82.58  62.41  72.56  24.99  85.63  31.98
     """)
     ),
-    reduced=SETTING,
+    reduced=PARTS,
     beside=BESIDE,
+    repeats=1,
+    lesson="What can be compared are the numbers of the MPM, which asks for no bound, on seven of "
+    "the eight sets. On madelon both covariances are singular, where the paper assumes that they "
+    "are definite.",
 )
 TABLE_5 = Table(
     "table5",
@@ -287,6 +317,8 @@ TABLE_5 = Table(
     """)
     ),
     reduced="the rows of L0-MPM, which repeat Table 3, are left out",
+    repeats=1,
+    lesson="The program of S-MPM and the price of its norm are not printed.",
 )
 TABLE_6 = Table(
     "table6",
@@ -298,8 +330,10 @@ TABLE_6 = Table(
         smpm  psf  14.71      21.05    8.33
         l0mpm psf  5.88       7.02     8.33
     """),
-    reduced=SETTING,
+    reduced=PARTS,
     beside=BESIDE,
+    repeats=1,
+    lesson="The program of S-MPM and the price of its norm are not printed.",
 )
 TABLE_7 = Table(
     "table7",
@@ -310,33 +344,41 @@ TABLE_7 = Table(
                       ionosphere spambase sonar
         l0mpm n_iter  2          2        3
     """),
-    reduced=f"{SETTING}; the steps of S-MPM are left out, since its algorithm is not printed",
+    reduced=f"{PARTS}; the steps of S-MPM are left out, since its algorithm is not printed",
     beside={"at half the bound": BESIDE["at half the bound"]},
+    repeats=1,
 )
 PRINTED_COUNTS = (9, 7, 11, 12, 8, 11, 12, 10, 11, 10)  # of both machines, in ten repeats
-WIDE = Table(
-    "wide",
-    source=PAPER,
-    place="Section 4.2",
-    title="Features selected of 1000, mean of the ten numbers printed for both",
-    printed=tuple(
-        Printed(dataset, method, "n_selected", f"{np.mean(PRINTED_COUNTS):.1f}")
-        for dataset in SYNTHETIC
-        for method in ("l1mpm-wide", "l0mpm-wide-10")
-    ),
-    reduced=f"{SETTING}; ten folds in each repeat",
-)
+WIDE = [
+    Table(
+        name,
+        source=PAPER,
+        place="Section 4.2",
+        title="Features selected of 1000, mean of the ten numbers printed for both, the data drawn "
+        + how,
+        printed=tuple(
+            Printed(dataset, method, "n_selected", f"{np.mean(PRINTED_COUNTS):.1f}")
+            for method in ("l1mpm-wide", "l0mpm-wide-10")
+        ),
+        reduced=f"{SETTING}; ten folds in each repeat",
+    )
+    for name, dataset, how in (
+        ("wide", SYNTHETIC[0], "from the distribution as printed"),
+        ("wide-meant", SYNTHETIC[1], "with means of 1 and -1, which may be what is meant"),
+    )
+]
 FIGURE_5 = Table(
     "figure5",
     source=PAPER,
     place="Figure 5",
     title="Percentage of features that three machines select",
+    reduced=PARTS,
     reads=tuple((dataset, soft(dataset, m)) for dataset in REAL for m in ("mpm", "l1mpm", "l0mpm")),
 )
 ABLATION = Table(
     "ablation",
     source=PAPER,
-    place="Section 3.1.1, last remark",
+    place=OURS,
     title="Pruned machines and greedy search, at an equal bound and at an equal number of features",
     reads=tuple(
         (dataset, method)
@@ -366,58 +408,251 @@ def mean(read, measure, dataset, method):
     return mean_of(read, measure, dataset, soft(dataset, method))
 
 
-def gain(read, dataset, first, second, measure="accuracy"):
-    """Whether a method has more than another; None where the folds cannot tell."""
-    methods = soft(dataset, first), soft(dataset, second)
-    return is_above(difference(read, dataset, *methods, measure))
+def gains(read, places):
+    """Whether the first method is more accurate wherever it is compared, with the differences."""
+    found = {d: difference(read, d, soft(d, first), soft(d, second)) for d, first, second in places}
+    answer = together(map(is_above, found.values()))
+    shown = ", ".join(f"{d} {effect(c)}" for d, c in found.items())
+    return Verdict(word_of(answer), f"in points of accuracy, {shown}")
 
 
-def significant(read, first, second):
-    """Data sets on which accuracies differ at 5 percent after Holm, +1 where the first is better.
+def own(measure):
+    """The numbers that Table 3 prints, by data set and machine."""
+    return {
+        (p.dataset, p.method.replace("l0mpm-soft", "l0mpm")): p.value
+        for p in TABLE_3.printed
+        if p.measure == measure
+    }
 
-    Holm's correction is over the data sets.
+
+@claim(
+    "Section 1",
+    "minimizing the L1-norm generates many components that are close to zero, but not exactly "
+    "equal to zero",
+    "l1-zeros",
+    lesson="The l1 norm selects, too. What sets the zero norm apart is how many features it keeps "
+    "at the same bound.",
+)
+def no_exact_zeros(read):
+    """On every data set the weights that L1-MPM does not use are small, and none is exactly 0.
+
+    It is solved to its optimality conditions, which say of each weight whether it is 0. How small
+    is close to zero is not said.
     """
-    methods = [(soft(dataset, first), soft(dataset, second)) for dataset in REAL]
-    signs = signs_of(
-        difference(read, dataset, *pair) for dataset, pair in zip(REAL, methods, strict=True)
+    zeros = {d: 100 - mean(read, "psf", d, "l1mpm") for d in REAL}
+    if max(zeros.values()) == 0:
+        return True
+    return Verdict(
+        "differs",
+        f"{min(zeros.values()):.0f} to {max(zeros.values()):.0f} percent of the weights of L1-MPM "
+        "are exactly zero, by data set; a solver of interior points returns some 1e-9 for them, "
+        "which may be what the paper saw",
     )
-    return {dataset: sign for dataset, sign in zip(REAL, signs, strict=True) if sign}
 
 
-@claim("Section 4", "Tables 3 to 7 are made with the bound 0.9", "bound")
+@claim(
+    "Section 4",
+    "parameters alpha = 5 and delta = 0.9 were chosen for our experiments on the UCI datasets, "
+    "except the Ionosphere dataset, for which we set alpha = 0.5",
+    "bound",
+    lesson="On seven of the eight data sets no linear machine of our folds keeps a bound of 0.9: "
+    "it lies beyond the largest that an MPM reaches. On spam this is so of all sets of 200 rows "
+    "that we drew, on Pima of all 768 rows. There what Tables 3, 6 and 7 print of the L1- and the "
+    "L0-MPM cannot have been made as described.",
+)
 def admits_bound(read):
     """In every fold of every data set the largest bound is at least 0.9."""
-    return all((read(d, "mpm").scores("largest_delta") >= ASKED).all() for d in REAL)
+    largest = {d: read(d, "mpm").scores("largest_delta") for d in REAL}
+    if all((bounds >= ASKED).all() for bounds in largest.values()):
+        return True
+    out_of_reach = [d for d, bounds in largest.items() if (bounds < ASKED).all()]
+    if not out_of_reach:
+        return False
+    most = max(largest[d].max() for d in out_of_reach)
+    return Verdict(
+        "infeasible",
+        f"in every fold of {', '.join(out_of_reach)} the largest bound is below 0.9: at most "
+        f"{most:.3f}",
+    )
 
 
-@claim("Figure 5", "L0-MPM keeps fewer features than L1-MPM, on Pima as many", "sizes")
+@claim(
+    "Figure 5, Section 4.1.1",
+    "the L0-MPM consistently realizes better performance than the L1-MPM with respect to PSF "
+    "analysis in seven datasets, excluding Pima",
+    "sizes",
+    lesson="At one bound for both, the surrogate does keep fewer features than the l1 norm.",
+)
 def keeps_fewer(read):
-    """L0-MPM keeps fewer features in the mean on all data sets but Pima.
+    """L0-MPM keeps fewer features in the mean on all data sets but Pima."""
+    return all(ours < theirs for d, (ours, theirs) in sizes(read).items() if d != "pima")
 
-    There both keep equally many in nine of ten folds.
+
+@claim(
+    "Figure 5, Section 4.1.1",
+    "while the two models have the same PSF results for Pima",
+    "sizes",
+    lesson="There it keeps fewer, too.",
+)
+def keeps_as_many_on_pima(read):
+    """On Pima both keep equally many features in the mean, to a tenth of one."""
+    ours, theirs = sizes(read)["pima"]
+    word = "agrees" if abs(ours - theirs) < 0.1 else "differs"
+    return Verdict(word, f"{ours:.1f} and {theirs:.1f} of 8, at one bound for both")
+
+
+def sizes(read):
+    """Mean numbers of features of L0-MPM and of L1-MPM, by data set."""
+    methods = ("l0mpm", "l1mpm")
+    return {d: [mean(read, "n_selected", d, method) for method in methods] for d in REAL}
+
+
+@claim(
+    "Section 5",
+    "the L0-MPM, without loss of generalization, suppresses many more features than the L1-MPM",
+    lesson="Table 3 prints 89.46 beside 75.26 on WOBC, and 90.89 beside 88.75 on WDBC.",
+)
+def loses_nothing_to_l1(read=None):
+    """By Table 3, the paper's own, L0-MPM loses two points to L1-MPM on no data set."""
+    accuracy = own("accuracy")
+    return all(accuracy[d, "l1mpm"] - accuracy[d, "l0mpm"] < 2 for d in REAL)
+
+
+@claim(
+    "Section 5",
+    "Compared with the original MPM, the proposed L0-MPM improves accuracy by removing irrelevant "
+    "features in almost all cases",
+    lesson="Table 3 has five gains, of which two are below half a point, and three losses, the "
+    "largest of 16 points.",
+)
+def mostly_more_accurate(read=None):
+    """By Table 3, the paper's own, L0-MPM is more accurate than MPM on all eight sets but one."""
+    accuracy = own("accuracy")
+    return sum(accuracy[d, "l0mpm"] > accuracy[d, "mpm"] for d in REAL) >= len(REAL) - 1
+
+
+@claim(
+    "Section 4.1.1, MPM",
+    "our model does not have an adverse effect on generalization",
+    lesson="On Pima and WOBC Table 3 prints 8 and 16 points less than for the MPM.",
+)
+def no_less_accurate(read=None):
+    """By Table 3, the paper's own, L0-MPM loses two points to MPM on no data set."""
+    accuracy = own("accuracy")
+    return all(accuracy[d, "mpm"] - accuracy[d, "l0mpm"] < 2 for d in REAL)
+
+
+@claim(
+    "Section 1",
+    "no reports on solving fractional programs effectively",
+    "smpm",
+    lesson="A ratio of a linear and a convex function is one convex program, once the numerator is "
+    "fixed: Charnes and Cooper did so in 1962 for linear ones.",
+    proof=True,
+)
+def no_way_for_fractions(read=None):
+    """No convex program has the optimum of S-MPM's fraction.
+
+    `SMPM` solves one, and proves its optimum by duality.
     """
-    fewer = {d: mean(read, "psf", d, "l0mpm") < mean(read, "psf", d, "l1mpm") for d in REAL}
-    del fewer["pima"]
-    equal = read("pima", "l0mpm").n_selected == read("pima", "l1mpm").n_selected
-    return bool(all(fewer.values()) and equal.mean() >= 0.9)
+    X, y = make_instance(0)
+    from fsnotes import SMPM
+
+    gap = SMPM(lam=0.1, refit=False).fit(X, y).result_.duality_gap
+    return Verdict("false" if gap < 1e-6 else "agrees", f"a duality gap of {gap:.0e}")
 
 
-@claim("Section 5", "L0-MPM is more accurate than MPM in almost all cases")
-def mostly_more_accurate(read):
-    """L0-MPM is significantly more accurate than MPM on at least half of the data sets."""
-    return sum(sign > 0 for sign in significant(read, "l0mpm", "mpm").values()) >= len(REAL) / 2
+@claim(
+    "Section 4.1.1, MPM",
+    "On the WPBC and Sonar datasets, the L0-MPM is superior to the MPM with respect to the TSA "
+    "criterion",
+)
+def more_accurate_on_two(read=None):
+    """By Table 3, the paper's own, its accuracies are larger on both."""
+    accuracy = own("accuracy")
+    return all(accuracy[d, "l0mpm"] > accuracy[d, "mpm"] for d in ("wpbc", "sonar"))
 
 
-@claim("Section 4.1.1, MPM", "Selection does no harm to the accuracy")
-def no_less_accurate(read):
-    """On no data set is L0-MPM significantly less accurate than MPM."""
-    return min(significant(read, "l0mpm", "mpm").values(), default=0) >= 0
+@claim(
+    "Section 4.1.1, MPM",
+    "the performance of the L0-MPM is not significantly different to that of the MPM on four "
+    "datasets (Ionosphere, Spam, WDBC, and Madelon)",
+)
+def as_accurate_on_four(read=None):
+    """By Table 3, the shares of rows that both classify rightly differ at 5 percent on none."""
+    return not any(differs(d, "mpm") for d in ("ionosphere", "spambase", "wdbc", "madelon"))
 
 
-@claim("Section 4.1.1, L1-MPM", "In accuracy L0-MPM and L1-MPM do not differ in six of eight cases")
-def as_accurate_as_l1(read):
-    """L0-MPM and L1-MPM differ significantly in accuracy on at most two data sets."""
-    return len(significant(read, "l0mpm", "l1mpm")) <= 2
+@claim("Section 4.1.1, Tables 6 and 7", "[fewer features and fewer steps than S-MPM]")
+def fewer_than_smpm(read=None):
+    """By the numbers printed, PSF is smaller on no fewer than two of three sets, steps on all.
+
+    On the third set both print 8.33 percent.
+    """
+    value = {(p.dataset, p.method): p.value for p in TABLE_6.printed}
+    steps = {"ionosphere": 5, "spambase": 8, "sonar": 34}  # of S-MPM
+    few = [value[d, soft(d, "l0mpm")] - value[d, "smpm"] for d in steps]
+    ours = {p.dataset: p.value for p in TABLE_7.printed}
+    return sum(x < 0 for x in few) >= 2 and max(few) <= 0 and all(ours[d] < steps[d] for d in steps)
+
+
+@claim(
+    "Section 4.1.1, MPM",
+    "the MPM performs slightly better than our method on the WOBC and Pima datasets",
+    lesson="Table 3 prints 91.61 beside 75.26, and 73.80 beside 65.79.",
+)
+def slightly_better(read=None):
+    """By Table 3, the paper's own, both differences are below five points."""
+    accuracy = own("accuracy")
+    return all(accuracy[d, "mpm"] - accuracy[d, "l0mpm"] < 5 for d in ("wisconsin", "pima"))
+
+
+@claim(
+    "Section 4.1.1, MPM",
+    "with respect to the MCC, we find that the L0-MPM is superior to the MPM in six of the eight "
+    "datasets",
+    lesson="By the numbers as printed, some of which cannot be.",
+)
+def mcc_above_mpm(read=None):
+    """By Table 3, the paper's own, the correlation of L0-MPM is larger on six of eight sets."""
+    mcc = own("mcc_percent")
+    return sum(mcc[d, "l0mpm"] > mcc[d, "mpm"] for d in REAL) == 6
+
+
+@claim(
+    "Section 4.1.1, L1-MPM",
+    "in terms of MCC, we find that the linear L0-MPM is superior to the L1-MPM in six of the eight "
+    "datasets",
+    lesson="By the numbers as printed, some of which cannot be.",
+)
+def mcc_above_l1(read=None):
+    """By Table 3, the paper's own, the correlation of L0-MPM is larger on six of eight sets."""
+    mcc = own("mcc_percent")
+    return sum(mcc[d, "l0mpm"] > mcc[d, "l1mpm"] for d in REAL) == 6
+
+
+@claim(
+    "Section 4.1.1, L1-MPM",
+    "no significant difference compared with the L0-MPM with respect to TSA analysis in six of the "
+    "eight datasets",
+    lesson="The printed numbers were made at a bound that cannot be kept; the chapter's tables "
+    "compare both at bounds that can.",
+)
+def as_accurate_as_l1(read=None):
+    """By Table 3, the shares of rows that both classify rightly differ at 5 percent on two sets.
+
+    Each share is taken as one of so many rows, tested apart; on the same rows a smaller difference
+    would do.
+    """
+    return sum(differs(d, "l1mpm") for d in REAL) == 2
+
+
+def differs(dataset, rival):
+    """Whether the accuracies that Table 3 prints of L0-MPM and a rival differ, as two parts."""
+    accuracy = own("accuracy")
+    parts = np.array([accuracy[dataset, "l0mpm"], accuracy[dataset, rival]]) / 100
+    error = math.sqrt(2 * parts.mean() * (1 - parts.mean()) / ROWS[dataset])
+    return bool(abs(parts[0] - parts[1]) > 1.96 * error)
 
 
 def spam_counts(read):
@@ -427,86 +662,179 @@ def spam_counts(read):
     )
 
 
-@claim("Table 2, Figure 2", "Features become fewer as alpha grows, on spam", "spam")
+@claim(
+    "Section 4, Table 2, Figure 2",
+    "the number of selected features generally decreases as the value of alpha increases",
+    "spam",
+)
 def fewer_with_alpha(read):
-    """At every bound there are fewer at alpha 50 than at 0.1, or as few.
+    """At every bound there are no more at alpha 50 than at 0.1, measured as in Table 2.
 
     And of all steps from one alpha to the next, three in four go down or stay.
     """
-    counts = spam_counts(read)
+    return beside_table_2(falls_with_alpha, spam_counts(read))
+
+
+def falls_with_alpha(counts):
     falls = np.diff(counts, axis=0) >= 0
     return bool((counts[0] <= counts[-1]).all() and falls.mean() >= 0.75)
 
 
-@claim("Table 2, Figure 2", "Features become more as the bound grows, on spam", "spam")
+def beside_table_2(rule, measured):
+    """The verdict of a rule on measured numbers, and what it is by those of Table 2."""
+    texts = {p.method: p.value for p in TABLE_2.printed}
+    as_printed = np.array([[texts[f"spam-{a}-{d}"] for d in DELTAS] for a in ALPHAS])
+    by_print = word_of(rule(as_printed))
+    return Verdict(word_of(rule(measured)), f"by the numbers that Table 2 prints it {by_print}")
+
+
+@claim(
+    "Section 4, Table 2, Figure 2",
+    "For small values of delta, fewer features are reported, while as delta increases, the L0-MPM "
+    "selects a greater number of features",
+    "spam",
+)
 def more_with_bound(read):
-    """At every alpha, numbers rise from 0.1 over 0.3 and 0.5 to 0.9 of the largest bound.
+    """At every alpha, numbers rise with the bounds 0.1, 0.3, 0.5 and 0.9 of the largest.
 
-    The part 0.7 of the largest is about as large a bound as 0.5, and is left out.
+    For 0.7, which not all folds admit, 0.7 of the largest is taken: about as large a bound as 0.5,
+    and left out.
     """
-    counts = np.delete(spam_counts(read), DELTAS.index("0.7"), axis=1)
-    return bool((np.diff(counts, axis=1) < 0).all())
+    return beside_table_2(rises_with_bound, spam_counts(read))
 
 
-@claim("Figure 3", "A larger alpha is more accurate, on spam", "spam")
+def rises_with_bound(counts):
+    some = np.delete(counts, DELTAS.index("0.7"), axis=1)
+    return bool((np.diff(some, axis=1) < 0).all())
+
+
+@claim(
+    "Section 4, Figure 3",
+    "produces greater accuracy when alpha is set to a larger value",
+    "spam",
+)
 def accurate_with_alpha(read):
     """On spambase, at 0.9 of the largest bound, alpha 50 is more accurate than alpha 0.1."""
-    return gain(read, "spambase", "spam-50-0.9", "spam-0.1-0.9")
+    return gains(read, [("spambase", "spam-50-0.9", "spam-0.1-0.9")])
 
 
-@claim("Figure 4", "A larger bound is more accurate, on spam", "spam")
+@claim(
+    "Section 4, Figure 4",
+    "the accuracy of the L0-MPM increases when delta ranges from 0.1 to 0.9",
+    "spam",
+)
 def accurate_with_bound(read):
     """On spambase, with alpha 5, 0.9 of the largest bound is more accurate than the bound 0.1."""
-    return gain(read, "spambase", "spam-5-0.9", "spam-5-0.1")
+    return gains(read, [("spambase", "spam-5-0.9", "spam-5-0.1")])
 
 
 @claim(
     "Section 4.2, lists",
-    "On the synthetic data both machines select equally many features, repeat by repeat",
+    "the corresponding list of the number of features selected by the L0-MPM and L1-MPM are {9, 7, "
+    "11, 12, 8, 11, 12, 10, 11, 10} and {9, 7, 11, 12, 8, 11, 12, 10, 11, 10}, respectively",
     "synthetic",
+    lesson="Probably one list, printed twice: the paragraph after says that L0-MPM selects "
+    "considerably fewer.",
 )
 def same_counts(read):
-    """In every fold both machines select equally many of the 1000 features."""
-    counts = [
-        [read(dataset, m).n_selected for m in ("l1mpm-wide", "l0mpm-wide-10")]
-        for dataset in SYNTHETIC
-    ]
-    return bool(all((few == many).all() for few, many in counts))
+    """In some reading of the data both select equally many features, 7 to 12, in every fold.
 
-
-@claim("Section 4.2", "L0-MPM finds the ten informative features of 1000", "synthetic")
-def finds_the_informative(read):
-    """Nine of the first ten features are selected in the mean, and few others, in both readings.
-
-    Few means no more than one in ten of those selected.
+    One reading draws the data as the paper prints their distribution, the other with means of 1
+    and -1 for all ten features, which may be what is meant.
     """
+    found, agrees = [], False
+    for d, how in zip(SYNTHETIC, ("as printed", "as may be meant"), strict=True):
+        counts = [read(d, method).n_selected for method in ("l1mpm-wide", "l0mpm-wide-10")]
+        l1, l0 = (f"{int(c.min())} to {int(c.max())}" for c in counts)
+        agrees |= bool((counts[0] == counts[1]).all() and counts[0].min() >= 7)
+        found.append(f"{how} {l0} by L0-MPM and {l1} by L1-MPM")
+    return Verdict("agrees" if agrees else "differs", ", ".join(found))
+
+
+@claim(
+    "Section 4.2",
+    "the L0-MPM formulation is able to discover the most discriminatory features",
+    "synthetic",
+    lesson="What it selects matters; whether it selects most of what matters is another line.",
+)
+def finds_the_informative(read):
+    """Of what it selects nine in ten features are among the ten that matter, in both readings."""
     found = [read(d, "l0mpm-wide-10").supports for d in SYNTHETIC]
-    hits = [supports[:, :10].sum() for supports in found]
-    return all(
-        hit >= 0.9 * supports.sum() and hit >= 9 * len(supports)
-        for hit, supports in zip(hits, found, strict=True)
-    )
+    return all(supports[:, :10].sum() >= 0.9 * supports.sum() for supports in found)
 
 
-@claim("Figure 8", "A larger alpha is more accurate, on the synthetic data", "synthetic")
+@claim(
+    "Section 4.2, after Figure 9",
+    "The three formulations identify most of the discriminatory features",
+    "synthetic",
+    lesson="Where few features are enough for the bound, few are kept.",
+)
+def finds_most_of_the_informative(read):
+    """In some reading L0-MPM selects more than five of the ten that matter, in the mean."""
+    means = [read(d, "l0mpm-wide-10").supports[:, :10].sum(axis=1).mean() for d in SYNTHETIC]
+    found = f"{means[0]:.1f} of ten with the data as printed, {means[1]:.1f} as they may be meant"
+    return Verdict("agrees" if max(means) > 5 else "differs", found)
+
+
+@claim(
+    "Section 4.2, Figure 8",
+    "the L0-MPM reports greater accuracy as the value of alpha increases",
+    "synthetic",
+)
 def accurate_with_alpha_when_wide(read):
     """With alpha 50 L0-MPM is more accurate than with alpha 0.1, in both readings."""
-    return together(gain(read, d, "l0mpm-wide-50", "l0mpm-wide-0.1") for d in SYNTHETIC)
+    return gains(read, [(d, "l0mpm-wide-50", "l0mpm-wide-0.1") for d in SYNTHETIC])
 
 
-@claim("Section 4.2", "A larger bound finds more of the informative features", "synthetic")
+@claim(
+    "Section 4.2",
+    "as the value of delta increases the formulation reports more discriminatory features",
+    "synthetic",
+)
 def informative_with_bound(read):
-    """The number of the first ten features selected rises with the bound, in both readings."""
+    """The number of the first ten features selected grows with the bound, and never falls.
+
+    As the data may be meant; as their distribution is printed the number must not fall.
+    """
     methods = [f"l0mpm-wide-10-{delta}" for delta in reversed(DELTAS[1:])] + ["l0mpm-wide-10"]
-    counts = [[read(d, m).supports[:, :10].sum() for m in methods] for d in SYNTHETIC]
-    return bool((np.diff(counts) > 0).all())
+    counts = np.array([[read(d, m).supports[:, :10].sum() for m in methods] for d in SYNTHETIC])
+    never_falls = (np.diff(counts) >= 0).all()
+    return bool(never_falls and (counts[:, -1] > counts[:, 0]).any())
 
 
-@claim("Theorem 1", "The sequence converges linearly", "rate")
+@claim(
+    "Theorem 1",
+    "generates a sequence {x^k} such that g(x^k) - h(x^k) decreases monotonously",
+    "rate",
+    lesson="It does, by a theorem: each fall pays for the length of its step.",
+)
+def descends(read=None):
+    """On ten instances the recorded objective of the published steps never rises."""
+    from fsnotes import L0MPM
+
+    histories = []
+    for seed in range(10):
+        X, y = make_instance(seed)
+        with collecting():  # of bounds that are 1
+            steps = L0MPM(**PUBLISHED, scale=False).fit(X, y).result_.steps
+        histories.append(np.array([step.objective for step in steps]))
+    return all((np.diff(values) <= 1e-9 * abs(values[:-1])).all() for values in histories)
+
+
+@claim(
+    "Section 2.2, Theorem 1",
+    "DCA converges linearly for general DC programs",
+    "rate",
+    lesson="On the data sets it does. On a constructed instance, whose end lies on the edge of "
+    "what is feasible and whose alpha is just so, errors fall like one over the root of the number "
+    "of steps: do not stop by the size of a step alone.",
+    proof=True,
+)
 def converges_linearly(read=None):
-    """On an instance with two features, the ratio of successive errors stays below 0.999.
+    """On an instance with two features, the ratio of successive errors stays away from 1.
 
-    The steps are known in closed form there.
+    The steps are known in closed form there, and a theorem says that the ratio tends to 1: it is
+    computed for ten thousand steps.
     """
     kappa = 1.2
     c = 0.5
@@ -514,10 +842,62 @@ def converges_linearly(read=None):
         slope = math.tanh(math.sqrt(2) * kappa * c)
         last = c
         c = slope / math.sqrt(2 * kappa**2 - (4 - 2 * kappa**2) * slope**2)
-    return c / last < 0.999
+    return Verdict("false" if c / last > 0.999 else "agrees", f"the ratio is {c / last:.5f}")
 
 
-@claim("Table 5", "S-MPM and L0-MPM are about as accurate on all three data sets")
+@claim(
+    "Section 3.2",
+    "the solution of the Eq.(48-52) can be reached by solving Eq.(54-58)",
+    "exactness",
+    lesson="The surrogate counts a small weight as a part of a point, and what is small depends on "
+    "the kernel's values: for another alpha, multiply these by alpha / 5. Where they are at most "
+    "1, as those of a Gaussian, weights are not small, and such an example is not known.",
+    proof=True,
+)
+def surrogate_is_exact(read=None):
+    """The surrogate's least sum is that of the machine with the fewest points.
+
+    On 81 given points, with a linear kernel: one keeps the bound 0.9 alone, with a weight of 10,
+    and no other does. Two others keep it together with weights of 0.005, and alpha is 5.
+    """
+    alone, both = sums_of_two_for_one()
+    found = f"counted as {alone:.3f} points is the one, as {both:.3f} the two"
+    return Verdict("agrees" if alone <= both else "false", found)
+
+
+def sums_of_two_for_one(alpha=5, standoff=3.0):
+    """Of kernel machines with a standoff, the surrogate's least sum with one point.
+
+    And its sum for a machine with two points. All points but the first are in pairs, whose second
+    coordinates say nothing and cancel.
+    """
+    pairs = np.tile([[10.0, 30.0], [10.0, -30.0]], (20, 1))
+    positive, negative = np.vstack([[[0.01, 0.0]], pairs]), -pairs
+    points = np.vstack([positive, negative])
+    columns = positive @ points.T, negative @ points.T
+
+    def size(weights):
+        """The least multiple of the weights that keeps the bound, or infinity."""
+        first, second = (part @ weights for part in columns)
+        distance = abs(first.mean() - second.mean())
+        spreads = standoff * np.array([first.std(), second.std()])
+        if distance < spreads.sum():
+            return np.inf
+        return max(2 / distance, *(1 / (distance - spreads)))
+
+    def counted(weights):
+        found = size(weights)
+        return np.inf if np.isinf(found) else (1 - np.exp(-alpha * found * abs(weights))).sum()
+
+    units = np.eye(len(points))
+    return min(map(counted, units)), counted(units[1] + units[2])
+
+
+@claim(
+    "Section 4.1.1, S-MPM",
+    "the performances of the two models are similar on all three datasets",
+    lesson="On spam Table 5 prints 79.00 beside 67.08.",
+)
 def like_smpm(read=None):
     """The printed accuracies of both differ by two points at most."""
     ours = {
@@ -530,28 +910,52 @@ def like_smpm(read=None):
     )
 
 
-@claim("Table 4", "The mean ranks are 1.83, 2.0 and 1.72", "ranks")
+def table_3_ranks():
+    """By data set, the ranks of the accuracies that Table 3 prints, in the order of `RANKS`."""
+    accuracy = {(p.dataset, p.method): p.value for p in TABLE_3.printed if p.measure == "accuracy"}
+    rows = {d: [accuracy[d, soft(d, m)] for m in ("mpm", "l1mpm", "l0mpm")] for d in REAL}
+    places = {d: np.argsort(np.argsort(-np.array(row))) for d, row in rows.items()}
+    ranks = {d: tuple((place + 1).tolist()) for d, place in places.items()}
+    return ranks | {"synthetic": RANKS["synthetic"]}
+
+
+@claim("Table 4", "[the ranks are those of the accuracies of Table 3]", "ranks")
+def ranks_follow_accuracies(read=None):
+    """The rows of Table 4 order the accuracies of Table 3."""
+    right = table_3_ranks()
+    wrong = [d for d in REAL if right[d] != RANKS[d]]
+    if not wrong:
+        return True
+    return Verdict(
+        "misprint",
+        "; ".join(f"{d}: printed {RANKS[d]}, by Table 3 {right[d]}" for d in wrong),
+    )
+
+
+@claim("Table 4", "Average rank 1.83 2.0 1.72", "ranks")
 def mean_ranks(read=None):
     """The means of the columns of Table 4 are those printed below them, to two digits."""
     found = np.mean(list(RANKS.values()), axis=0)
-    return bool((abs(found - MEAN_RANKS) <= 0.005 + 1e-9).all())
-
-
-@claim("Table 4", "L0-MPM has the lowest mean rank", "ranks")
-def lowest_rank(read=None):
-    """By the rows of Table 4, L0-MPM has the lowest mean rank."""
-    return bool(np.mean(list(RANKS.values()), axis=0).argmin() == 2)
-
-
-@claim("Table 4", "The ranks are those of Table 3's accuracies", "ranks")
-def ranks_follow_accuracies(read=None):
-    """The rows of Table 4 order the accuracies of Table 3."""
-    accuracy = {(p.dataset, p.method): p.value for p in TABLE_3.printed if p.measure == "accuracy"}
-    return all(
-        tuple(np.argsort(np.argsort(-np.array(row))) + 1) == RANKS[dataset]
-        for dataset in REAL
-        for row in [[accuracy[dataset, soft(dataset, m)] for m in ("mpm", "l1mpm", "l0mpm")]]
+    if (abs(found - MEAN_RANKS) <= 0.005 + 1e-9).all():
+        return True
+    mended = np.mean(list(table_3_ranks().values()), axis=0)
+    return Verdict(
+        "misprint",
+        f"the columns have the means {found.round(2).tolist()}; with the ranks that follow from "
+        f"Table 3, {mended.round(2).tolist()}",
     )
+
+
+@claim(
+    "Section 4.1.1, Table 4",
+    "the average rank of the L0-MPM is lower than that of the MPM and L1-MPM",
+    "ranks",
+    lesson="By the averages as printed and by the ranks of Table 3 it is; by the rows of Table 4 "
+    "as printed, L1-MPM's is. A lead of a sixth of a rank over nine sets often comes by chance.",
+)
+def lowest_rank(read=None):
+    """By the accuracies of Table 3, which Table 4 ranks wrongly on Pima, L0-MPM's is lowest."""
+    return bool(np.mean(list(table_3_ranks().values()), axis=0).argmin() == 2)
 
 
 MISPRINTS = misprints(
@@ -566,21 +970,89 @@ MISPRINTS = misprints(
     Table 1
         Pima has 568 rows
         -> 768
-    Table 1
-        Ionosphere has 350 rows
-        -> 351, of which two are equal
     Section 4.1.1, L1-MPM
         the L0-norm MPM does not differ from the L0-MPM
         -> the L1-norm MPM
-    Section 4.2 [synthetic]
-        of 1000 features 55 to 90 percent are suppressed, and 7 to 12 are selected
-        -> then 98.8 percent are suppressed, or more
+    Table 6, spam, L0-MPM
+        7.02 percent, which are 4.0 of 57 features
+        -> 3.7 features in Table 2, with the same alpha and bound; one of them is wrong
+    (9) [duality]
+        the subgradients of h lie among those of g, which are not empty
+        -> those of h are not empty
+    After (10) [duality]
+        the solutions of the dual step are the subgradients of h at the last point
+        -> at the new point
+    (53), (54) [kernel-program]
+        the sum over points runs to n, the number of features
+        -> to m, the number of rows
     Section 4.2, after Figure 9 [synthetic]
-        L0-MPM selects considerably fewer features than the others, and selects more
-        -> one of them; the printed lists are equal
+        L0-MPM considerably reduces the number of features, and selects more features
+        -> one of both at most; by the printed lists, as many as the L1-MPM
+    Section 4.2, before the lists [synthetic]
+        from 55 to 90 percent of 1000 features are suppressed
+        -> 98.8 percent and more, with 7 to 12 selected
     Table 1
         the synthetic data have 15 rows
         -> 50, as Section 4.2 says
+    """,
+)
+
+COVERED = covered(
+    PAPER,
+    """
+    (1), (2) [problem]
+        the zero norm under the constraints of a classifier
+    Section 1, "resulting in an NP-hard optimization in general" [problem]
+        known of the zero norm under linear constraints; cited
+    Figure 1 [problem]
+        the surrogate beside the norms that it lies between
+    (3)-(5) [mpm]
+        the minimax probability machine, and the probability that it yields for each class
+    (6) [duality]
+        differences of convex functions
+    (7), (8) [duality]
+        the dual program and critical points
+    (10), (11) [duality]
+        the step, the simplified scheme, and the first and the third property of DCA
+    (12)-(15) [mpm]
+        the L1-MPM
+    (16)-(19) [problem]
+        the L0-MPM
+    Lemma 1, (20) [mpm]
+        the one-sided bound
+    (21)-(23) [problem]
+        two constraints, the second of which fixes the length of the weights
+    (24)-(28) [problem]
+        the program with cones
+    (29)-(36) [problem]
+        the surrogate, and the program with it
+    (37)-(39) [problem]
+        its two convex parts
+    (40)-(46) [problem]
+        the gradient, and the step as a cone program
+    Algorithm 1 [problem]
+        the loop, and what its fourth step leaves open
+    (47)-(52) [kernel-program]
+        the machine in the columns of a kernel
+    (55)-(58) [kernel-program]
+        its program with the surrogate
+    (59), (60)
+        accuracy and Matthews correlation
+    Section 4.2, "46.78 to 86.67%", and the MPM's list {937, 930, ...} [synthetic]
+        over which settings the accuracies range is not said, nor from what size on the MPM's
+        weights count
+    Section 4.1.1, L1-MPM, "percentage of suppressed features by our method varying from 3 to 20%"
+        either the features selected, or those suppressed beyond the L1-MPM's: it is not said
+    Table 1, Ionosphere, 350 rows
+        the file has 351, two of them equal
+    Section 3, "can be extended to general positive semi-definite cases" [rate]
+        what changes if a covariance is singular
+    Figure 9 [synthetic]
+        accuracy and features on the synthetic data, in a table
+    Section 5, "each DC decomposition corresponds to a different version of DCA" [decompositions]
+        another decomposition, in an exercise
+    Section 5, "multi-class problems can be easily approached via standard techniques"
+        scikit-learn's OneVsRestClassifier takes the machine; nothing more is shown
     """,
 )
 
@@ -607,6 +1079,6 @@ CHAPTER = Chapter(
     ),
     methods=METHODS,
     protocol=PROTOCOL,
-    tables=(TABLE_2, TABLE_3, TABLE_5, TABLE_6, TABLE_7, WIDE, FIGURE_5, ABLATION),
-    claims=(*claim, *MISPRINTS),
+    tables=(TABLE_2, TABLE_3, TABLE_5, TABLE_6, TABLE_7, *WIDE, FIGURE_5, ABLATION),
+    claims=(*claim, *MISPRINTS, *COVERED),
 )

@@ -1,26 +1,54 @@
 """The kernel machines of Huang, King and Lyu (2008) on Titanic, in Table 3."""
 
-from fsnotes.replication.declare import Chapter, Claims, Printed, Protocol, Table
+from fsnotes.replication.chapters.em_kernel import FEWER_THAN_RVM, FEWER_THAN_SVM, has_fewer
+from fsnotes.replication.declare import OURS, Chapter, Claims, Method, Printed, Protocol, Table
 from fsnotes.replication.estimators.em import kernel_machines
-from fsnotes.replication.rules import difference, is_above, is_no_less, together
+from fsnotes.replication.judge import Verdict
+from fsnotes.replication.rules import difference, is_no_less
 
 PAPER = "huang2008"
 claim = Claims(PAPER)
-PROTOCOL = Protocol(repeats=1, folds=10, inner=3, seed=2008)
+GRID_UNKNOWN = (
+    "settings that are equally accurate keep few rows or nearly all, and the values of C and sigma "
+    "among which the paper chose are not printed"
+)
+PROTOCOL = Protocol(repeats=5, folds=10, inner=3, seed=2008)
 METHODS = kernel_machines([0.01, 0.1, 1.0, 10.0], [0.01, 0.05, 0.25])
+METHODS["every-row"] = Method(
+    "fsnotes.replication.estimators.em.EveryRowSVM",
+    {},
+    {"C": [3.0, 10.0, 30.0, 100.0], "gamma": [0.1, 1 / 3, 1.0]},
+    paper="zero-norm",
+)
+# the last paragraph of Section 2.5, which the paper leaves for the future
+METHODS["combined"] = Method(
+    "fsnotes.SparseKernelSVM",
+    {"refit": False},
+    {"C": [1.0, 10.0], "C0": [0.01, 1.0], "gamma": [0.01, 0.05, 0.25]},
+    paper="zero-norm and two-norm",
+)
 
 
-@claim("Table 3", "On Titanic the zero-norm machine keeps fewer points than SVM and RVM")
-def keeps_fewest_of_titanic(read):
-    """It keeps significantly fewer distinct points than SVM and RVM; false if more than one."""
-    more = (difference(read, "titanic", other, "em", "n_distinct") for other in ("svm", "rvm"))
-    return together(is_above(found) for found in more)
+@claim(
+    "Section 3.2.3, Titanic",
+    FEWER_THAN_SVM,
+    lesson="Counted by rows, as in the paper: rows that are kept stand at few distinct points.",
+)
+def keeps_fewer_of_titanic_than_svm(read):
+    """With every row a candidate, it keeps significantly fewer rows than the SVM."""
+    return has_fewer(read, "titanic", "every-row", "svm", "n_rows")
 
 
-@claim("Table 3", "On Titanic it is as accurate as the SVM")
+@claim("Section 3.2.3, Titanic", FEWER_THAN_RVM)
+def keeps_fewer_of_titanic_than_rvm(read=None):
+    """Not judged: the paper's RVM keeps 1768.92 rows, and ours merges equal ones first."""
+    return Verdict("not comparable", "another problem: equal rows are merged in our RVM")
+
+
+@claim("Section 3.2.3, Titanic", "while maintaining the accuracy")
 def keeps_accuracy_on_titanic(read):
     """By the interval of the difference, it is less accurate than the SVM by one point at most."""
-    return is_no_less(difference(read, "titanic", "em", "svm"))
+    return is_no_less(difference(read, "titanic", "every-row", "svm"))
 
 
 CHAPTER = Chapter(
@@ -34,22 +62,29 @@ CHAPTER = Chapter(
             "table3",
             source=PAPER,
             place="Table 3",
-            title="Accuracy and points kept of three kernel machines, on Titanic, whose duplicates "
+            title="Accuracy and rows kept of three kernel machines, on Titanic, whose duplicates "
             "count as often as they occur",
             printed=(
-                Printed("titanic", "em", "accuracy", "78.82"),
+                Printed("titanic", "every-row", "accuracy", "78.82"),
                 Printed("titanic", "svm", "accuracy", "78.86"),
                 Printed("titanic", "rvm", "accuracy", "77.81"),
-                Printed("titanic", "em", "n_rows", "256.70"),
-                Printed("titanic", "svm", "n_rows", "1981.00"),
-                Printed("titanic", "rvm", "n_rows", "1768.92"),
+                Printed("titanic", "every-row", "n_rows", "256.70", GRID_UNKNOWN),
+                Printed("titanic", "svm", "n_rows", "1981.00", GRID_UNKNOWN),
+                Printed("titanic", "rvm", "n_rows", "1768.92", GRID_UNKNOWN),
             ),
-            beside={"refitted": {"em": "refitted"}},
+            beside={
+                "equal rows merged": {"every-row": "em"},
+                "merged, refitted": {"every-row": "refitted"},
+                "merged, with the two-norm": {"every-row": "combined"},
+            },
+            repeats=1,
+            reduced="the values of C and sigma are not printed; twelve settings each",
+            lesson="1981.00 is every training row: ten folds of 2201 leave 1980.9 in the mean.",
         ),
         Table(
             "counts",
             source=PAPER,
-            place="Table 3",
+            place=OURS,
             title="What can be counted: distinct points, and training rows that are equal to one",
             reads=tuple(("titanic", method) for method in METHODS),
         ),

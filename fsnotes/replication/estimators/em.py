@@ -46,6 +46,63 @@ def select(X, y, selector, options, n_features, C):
     return machine(**dict(options), n_features=n_features, C=C).fit(X, y).get_support()
 
 
+class EveryRowSVM:
+    """The steps of (10) as published, with every row a candidate, copies of others among them.
+
+    Copies share the weight of their point in equal parts, hence are kept all or none. So a point
+    pays as many times as it has rows, of either class, and one column a point is enough.
+
+    Parameters
+    ----------
+    C, gamma : float
+        Cost of the sum of hinge losses, and of the Gaussian kernel of the columns as they come.
+    """
+
+    FLOOR = 1e-6  # part of the largest weight of the first machine; smaller ones are zero
+    STEPS = 100
+
+    def __init__(self, C, gamma):
+        self.C = C
+        self.gamma = gamma
+
+    def fit(self, X, y):
+        """Step from equal penalties until the weights no longer change."""
+        from fsnotes.solvers.margin import SoftMargin
+
+        self.classes_ = np.unique(y)
+        signs = np.where(y == self.classes_[1], 1.0, -1.0)
+        points, place, rows = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+        labelled = np.column_stack([place.ravel(), signs])
+        cells, counts = np.unique(labelled, axis=0, return_counts=True)
+        values = self._kernel(points[cells[:, 0].astype(int)], points)
+        program = SoftMargin(values, cells[:, 1], counts.astype(float))
+        weights = rows.astype(float)
+        floor = None
+        for _ in range(self.STEPS):
+            found = program.solve(abs(weights) / np.sqrt(rows), self.C)
+            each = abs(found.weights) / rows
+            floor = self.FLOOR * each.max() if floor is None else floor
+            last = weights
+            weights = np.where(each > floor, found.weights, 0.0)
+            if abs(weights - last).max() <= 1e-6 * abs(weights).max():
+                break
+        kept = np.flatnonzero(weights)
+        self.support_ = np.flatnonzero(np.isin(place.ravel(), kept))
+        self.support_vectors_ = points[kept]
+        self.dual_coef_ = weights[kept][None]
+        self.offset_ = found.offset
+        return self
+
+    def predict(self, X):
+        """Class of each row."""
+        scores = self._kernel(X, self.support_vectors_) @ self.dual_coef_[0] + self.offset_
+        return self.classes_[(scores > 0).astype(int)]
+
+    def _kernel(self, rows, points):
+        squares = ((rows[:, None] - points) ** 2).sum(axis=2)
+        return np.exp(-self.gamma * squares)
+
+
 def kernel_machines(costs, widths, basis=None):
     """Kernel machines that keep some of the training points, at equal numbers of settings.
 
