@@ -222,12 +222,14 @@ def replication_table(name, *, dataset=None, measure=None, reading=None, folder=
             for title, others in table.beside.items()
             if any(found.entry.method in others for found in part)
         }
-        header = ("", "printed", "replicated", "verdict", "new data", *beside)
+        header = ("", "printed", "replicated (new data)", "verdict", *beside)
         rows = []
         for entry, estimate, replicated, judgement in part:
             row = [f"{paper_name(chapter, entry.method)}: {label_of(entry.measure)}", entry.text]
-            row += [_format_estimate(replicated, entry.measure), judgement.word]
-            row.append(_half(estimate, entry.measure))
+            measured = _format_estimate(replicated, entry.measure)
+            if replicated is not None:
+                measured += f" ({_half(estimate, entry.measure)})"
+            row += [measured, judgement.word]
             for others in beside.values():
                 found, state = None, ""
                 if entry.method in others:
@@ -285,8 +287,8 @@ def _notes(table, results, chosen):
     if chosen:
         how += (
             ". Replicated: with the interval in which 99 of 100 replications lie, of these data "
-            "and other splits, by which the verdict goes. New data: half the 95 percent interval "
-            "of a mean over other data, corrected for overlapping splits"
+            "and other splits, by which the verdict goes. New data, in brackets: half the 95 "
+            "percent interval of a mean over other data, corrected for overlapping splits"
         )
     else:
         how += ", \u00b1 half its 95 percent interval, corrected for overlapping splits"

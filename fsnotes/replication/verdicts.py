@@ -4,6 +4,7 @@ import functools
 import html
 import inspect
 import itertools
+import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
@@ -343,9 +344,7 @@ def _row(line):
         ("Departs from the paper", line.departures),
         ("To take away", line.lesson),
     ]
-    shown = "".join(
-        f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in details if text
-    )
+    shown = "".join(f"<dt>{name}</dt><dd>{with_code(text)}</dd>" for name, text in details if text)
     text = html.escape(line.text)
     if shown:
         text = f"<details><summary>{text}</summary><dl>{shown}</dl></details>"
@@ -354,6 +353,11 @@ def _row(line):
         f'<tr data-words="{words}"><th scope="row">{place}</th><td>{text}</td>'
         f"<td>{html.escape(line.verdict)}</td></tr>"
     )
+
+
+def with_code(text):
+    """Text as HTML, with what stands in backticks as code."""
+    return re.sub(r"(`+)(.+?)\1", r"<code>\2</code>", html.escape(text))
 
 
 # ---------------------------------------------------------------- do the rules judge rightly?

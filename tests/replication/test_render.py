@@ -25,7 +25,7 @@ def test_a_replication_table_has_all_that_a_reader_needs(named, done, tmp_path):
     shown = replication_table("tiny/one", folder=done)
     html = shown._repr_html_()
     assert html.count("<table>") == html.count("</table>") == 2
-    assert set(columns(html)) == {6}
+    assert set(columns(html)) == {5}
     assert "<caption>Xu, King and Lyu (2007), Table 1: pima</caption>" in html
     assert '<th scope="row">MPM &lt;all&gt;: accuracy (%)</th>' in html and "<all>" not in html
     assert "less of everything" in html and "2 times 4-fold" in html
@@ -80,9 +80,11 @@ def test_tables_say_what_is_left_out_and_what_stands_beside(done):
     assert shown.notes[0].startswith("A figure. Measured") and len(shown.notes) == 2
     assert shown.notes[1] == "Against the paper: fewer of them."
     [grid] = several.grids
-    assert grid.header == ("", "printed", "replicated", "verdict", "new data", "refitted", "tuned")
+    new = "replicated (new data)"
+    assert grid.header == ("", "printed", new, "verdict", "refitted", "tuned")
+    assert all(re.fullmatch(r"[\d.]+ ± [\d.]+ \(± [\d.]+\)", row[2]) for row in grid.rows)
     tuned = f"{Results(TINY, done).cell('pima', 'tuned').estimate('accuracy').value:.1f} ±"
-    assert grid.rows[0][5] == "–" and all(row[6].startswith(tuned) for row in grid.rows)
+    assert grid.rows[0][4] == "–" and all(row[5].startswith(tuned) for row in grid.rows)
 
 
 def test_a_comparison_table_shows_corrected_p_values(done):

@@ -74,7 +74,6 @@ CHAPTER = Chapter(
             ),
             beside={
                 "equal rows merged": {"every-row": "em"},
-                "merged, refitted": {"every-row": "refitted"},
                 "merged, with the two-norm": {"every-row": "combined"},
             },
             repeats=1,
