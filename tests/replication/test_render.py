@@ -33,7 +33,8 @@ def test_a_replication_table_has_all_that_a_reader_needs(named, done, tmp_path):
     replicated = cell.replicated("accuracy")
     near = f"{replicated.value:.1f} ± {replicated.high - replicated.value:.1f}"
     new = cell.estimate("accuracy")
-    line = rf"accuracy \(%\) +75\.0 +{near} +agrees +± {new.high - new.value:.1f} +–"
+    both = rf"{near} \(± {new.high - new.value:.1f}\)"
+    line = rf"accuracy \(%\) +75\.0 +{both} +agrees +–"
     assert re.search(line, repr(shown))
     assert re.search(r"L1: accuracy \(%\) +10\.5 .*differs", repr(shown))
     beside = Results(TINY, done).cell("pima", "l1-raw").estimate("accuracy")
