@@ -349,6 +349,14 @@ globalThis.pageChecks = (() => {
       await this.settled();
     },
 
+    /* The theme lets the keyboard reach what scrolls a moment after the window has another width. */
+    async reachable() {
+      const isWaiting = () =>
+        all("pre").some((pre) => pre.scrollWidth > pre.clientWidth && pre.tabIndex < 0);
+      for (let tries = 0; tries < 20 && isWaiting(); tries++)
+        await new Promise((done) => setTimeout(done, 50));
+    },
+
     async settled() {
       await window.MathJax?.startup?.promise;
       await document.fonts.ready;

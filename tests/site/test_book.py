@@ -387,6 +387,7 @@ def faults_of_page(page, url, screens):
             without = {"axe_finds_nothing"}
         else:
             page.evaluate("pageChecks.unfold()")
+        page.evaluate("pageChecks.reachable()")
         found[width, mode] = faults_of(page, without)
     return found
 
